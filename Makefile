@@ -1,0 +1,90 @@
+# A thin front to Meson, pip and pytest: each target is a line or two that you may type yourself.
+
+VENV ?= .venv
+BUILD ?= build
+# Extra options of `meson setup`, for instance SETUP=-Dwerror=true
+SETUP ?=
+BENCH ?=
+
+PYTHON = $(VENV)/bin/python
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+
+FAMILIES = $(sort $(patsubst tests/check/check_%.c,%,$(wildcard tests/check/check_*.c)))
+C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
+
+.PHONY: help setup build demo test check bench lint format asan tsan clean
+
+help:
+	@echo 'make setup    environment in $(VENV): PyTorch, Meson, pytest'
+	@echo 'make build    the library and the Python package, in $(BUILD)'
+	@echo 'make demo     compile a small model and compare it with eager'
+	@echo 'make test     all tests'
+	@echo 'make check    every kernel against its reference; BENCH=1 times them'
+	@echo 'make bench    models against eager and Inductor'
+	@echo 'make lint     formatting, include order, names of kernels'
+	@echo 'make format   format the sources'
+	@echo 'make asan     C tests under AddressSanitizer and UBSan, in $(BUILD)-asan'
+	@echo 'make tsan     tests of the thread pool under ThreadSanitizer, in $(BUILD)-tsan'
+	@echo 'make clean    remove the builds'
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: tools/setup.sh
+	tools/setup.sh $(VENV)
+	@touch $@
+
+# Editable: importing toroid from any folder finds this checkout and rebuilds what changed.
+$(BUILD)/.installed: $(VENV)/.ready pyproject.toml
+	$(PYTHON) -m pip install -q --no-build-isolation --no-deps --force-reinstall \
+	    -Cbuild-dir=$(BUILD) $(addprefix -Csetup-args=,$(SETUP)) -e .
+	@touch $@
+
+build: $(BUILD)/.installed
+	@ninja --quiet -C $(BUILD)
+
+demo: build
+	$(PYTHON) examples/demo.py
+
+test: build
+	$(PYTHON) tools/run_tests.py --build $(BUILD)
+
+check: build
+	@for family in $(FAMILIES); do \
+	    ninja --quiet -C $(BUILD) check_$$family && \
+	    $(BUILD)/tests/check/check_$$family $(if $(BENCH),--bench) || exit 1; \
+	done
+	$(PYTHON) tools/check_kernels.py --build $(BUILD)
+
+bench: build
+	$(PYTHON) bench/run.py
+
+lint: $(VENV)/.ready
+	clang-format --dry-run --Werror $(C_FILES)
+	ruff check .
+	ruff format --check .
+	$(PYTHON) tools/check_includes.py
+	$(PYTHON) tools/check_kernels.py
+
+format: $(VENV)/.ready
+	clang-format -i $(C_FILES)
+	ruff check --fix .
+	ruff format .
+
+$(BUILD)-asan/build.ninja: $(VENV)/.ready
+	meson setup $(BUILD)-asan -Dpython=disabled -Dbuildtype=debugoptimized \
+	    -Db_sanitize=address,undefined -Db_lundef=false $(SETUP)
+
+asan: $(BUILD)-asan/build.ninja
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	    $(PYTHON) tools/run_tests.py --build $(BUILD)-asan --no-python
+
+$(BUILD)-tsan/build.ninja: $(VENV)/.ready
+	meson setup $(BUILD)-tsan -Dpython=disabled -Dbuildtype=debugoptimized \
+	    -Db_sanitize=thread -Db_lundef=false $(SETUP)
+
+tsan: $(BUILD)-tsan/build.ninja
+	ninja --quiet -C $(BUILD)-tsan tests/unit/unit_pool
+	TSAN_OPTIONS=halt_on_error=1 $(BUILD)-tsan/tests/unit/unit_pool
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan
