@@ -1,0 +1,65 @@
+// Address space first, pages when touched: a plan's arena grows with its shapes without moving.
+#include "base/alloc.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define RESERVATION ((size_t)64 << 30)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+// Where address space is limited or counted as memory, a generous reservation would starve the rest
+// of the process.
+static bool address_space_is_scarce(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) return true;
+    char mode = '0';
+    int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        if (read(file, &mode, 1) != 1) mode = '0';
+        close(file);
+    }
+    return mode == '2';
+}
+
+static void *reserve(size_t bytes) {
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return base == MAP_FAILED ? NULL : base;
+}
+
+ToroidStatus tor_region_fit(TorRegion *region, size_t bytes, bool *moved) {
+    *moved = false;
+    if (bytes <= region->reserved) {
+        region->used = bytes;
+        return TOROID_OK;
+    }
+    if (bytes > PTRDIFF_MAX - HUGE_PAGE) return tor_no_memory();
+    // The contents are lost in any case; their room may be what the new reservation needs.
+    *moved = true;
+    tor_region_destroy(region);
+    size_t need = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    size_t want = address_space_is_scarce() ? need : TOR_MAX(need, RESERVATION);
+    void *base = reserve(want);
+    while (base == NULL && want > need) {
+        want = TOR_MAX(want / 2, need);
+        base = reserve(want);
+    }
+    if (base == NULL) return tor_no_memory();
+    // Advice only: it may be refused where the kernel has no huge pages.
+    (void)madvise(base, want, MADV_HUGEPAGE);
+    region->base = base;
+    region->reserved = want;
+    region->used = bytes;
+    return TOROID_OK;
+}
+
+void tor_region_trim(TorRegion *region) {
+    if (region->base != NULL) (void)madvise(region->base, region->reserved, MADV_DONTNEED);
+}
+
+void tor_region_destroy(TorRegion *region) {
+    if (region->base != NULL) munmap(region->base, region->reserved);
+    *region = (TorRegion){0};
+}

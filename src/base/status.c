@@ -1,0 +1,75 @@
+// Error messages: one buffer a thread, so that a failure needs no memory.
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE_BYTES 1024
+
+static _Thread_local char message[MESSAGE_BYTES];
+
+const char *toroid_last_error(void) { return message; }
+
+const char *toroid_status_name(ToroidStatus status) {
+    switch (status) {
+        case TOROID_OK: return "ok";
+        case TOROID_INVALID: return "invalid argument";
+        case TOROID_UNSUPPORTED: return "unsupported";
+        case TOROID_NO_MEMORY: return "out of memory";
+        case TOROID_FAILED: return "failed";
+    }
+    return "unknown status";
+}
+
+// An argument may be the current message itself, so the text is built beside it.
+static void set_message(const char *format, va_list args) {
+    char text[MESSAGE_BYTES];
+    vsnprintf(text, sizeof text, format, args);
+    memcpy(message, text, strlen(text) + 1);
+}
+
+ToroidStatus tor_invalid(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    set_message(format, args);
+    va_end(args);
+    return TOROID_INVALID;
+}
+
+ToroidStatus tor_refuse(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    set_message(format, args);
+    va_end(args);
+    return TOROID_UNSUPPORTED;
+}
+
+ToroidStatus tor_failed(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    set_message(format, args);
+    va_end(args);
+    return TOROID_FAILED;
+}
+
+ToroidStatus tor_no_memory(void) {
+    memcpy(message, "out of memory", sizeof "out of memory");
+    return TOROID_NO_MEMORY;
+}
+
+ToroidStatus tor_error_prefix(ToroidStatus status, const char *format, ...) {
+    char text[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    int written = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    size_t length = written < 0 ? 0 : TOR_MIN((size_t)written, sizeof text - 3);
+    // What does not fit is cut at the end.
+    size_t kept = TOR_MIN(strlen(message), sizeof text - length - 3);
+    memmove(message + length + 2, message, kept);
+    memcpy(message, text, length);
+    memcpy(message + length, ": ", 2);
+    message[length + 2 + kept] = '\0';
+    return status;
+}
