@@ -1,0 +1,223 @@
+// Type rules of ops that move elements: copies, gathers and scatters.
+#include "graph/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static ToroidStatus like_x(TorNode *node) {
+    const TorValue *x = tor_in(node, 0);
+    tor_graph_set_type(node->outputs[0], x->dtype, x->rank, x->dim);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_contiguous(TorGraph *g, TorNode *node) {
+    (void)g;
+    return like_x(node);
+}
+
+ToroidStatus tor_infer_cat(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0);
+    TorDim dims[TOR_MAX_RANK];
+    int axis;
+    TOR_TRY(tor_need_rank(g, node, 0, "input 0", 1, TOR_MAX_RANK));
+    TOR_TRY(tor_need_axis(node, x->rank, &axis));
+    memcpy(dims, x->dim, sizeof(dims));
+    for (int i = 1; i < node->n_inputs; ++i) {
+        char what[24];
+        snprintf(what, sizeof(what), "input %d", i);
+        TOR_TRY(tor_need_rank(g, node, i, what, x->rank, x->rank));
+        TOR_TRY(tor_need_dtype(g, node, i, what, x->dtype));
+        for (int d = 0; d < x->rank; ++d) {
+            TorDim size = tor_in(node, i)->dim[d];
+            if (d != axis) TOR_TRY(tor_need_dim(g, node, i, what, d, dims[d]));
+            dims[d] = d == axis ? tor_int_add(g, dims[d], size) : tor_dims_merge(g, dims[d], size);
+        }
+    }
+    if (g->failed) return tor_no_memory();
+    tor_graph_set_type(node->outputs[0], x->dtype, x->rank, dims);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_pad(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0);
+    const TorDim *low, *high;
+    TorDim dims[TOR_MAX_RANK];
+    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_low, x->rank, &low, NULL));
+    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_high, x->rank, &high, NULL));
+    for (int i = 0; i < x->rank; ++i) {
+        int64_t size;
+        dims[i] = tor_int_add(g, tor_int_add(g, x->dim[i], low[i]), high[i]);
+        if (tor_int_known(g, dims[i], &size) && size < 0)
+            return tor_invalid("low and high leave dim %d with %" PRId64 " elements", i, size);
+    }
+    if (g->failed) return tor_no_memory();
+    tor_graph_set_type(node->outputs[0], x->dtype, x->rank, dims);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_flip(TorGraph *g, TorNode *node) {
+    (void)g;
+    const int64_t *axes;
+    int n;
+    uint32_t mask;
+    TOR_TRY(tor_need_axes(node, tor_in(node, 0)->rank, &axes, &n, &mask));
+    return like_x(node);
+}
+
+ToroidStatus tor_infer_cumsum(TorGraph *g, TorNode *node) {
+    (void)g;
+    const TorValue *x = tor_in(node, 0);
+    int axis;
+    TOR_TRY(tor_need_axis(node, x->rank, &axis));
+    tor_graph_set_type(node->outputs[0], tor_attr_dtype(node, x->dtype), x->rank, x->dim);
+    return TOROID_OK;
+}
+
+// dims = before[0, at) + index dims + after
+static ToroidStatus splice(TorDim *dims, int *rank, const TorDim *items, int n) {
+    if (*rank + n > TOR_MAX_RANK)
+        return tor_refuse("the result has rank %d, at most %d is supported", *rank + n,
+                          TOR_MAX_RANK);
+    if (n > 0) memcpy(dims + *rank, items, (size_t)n * sizeof(*items));
+    *rank += n;
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_embedding(TorGraph *g, TorNode *node) {
+    const TorValue *weight = tor_in(node, 0), *index = tor_in(node, 1);
+    TorDim dims[TOR_MAX_RANK];
+    int rank = 0;
+    TOR_TRY(tor_need_rank(g, node, 0, "weight", 1, TOR_MAX_RANK));
+    TOR_TRY(tor_need_index(g, node, 1, "index"));
+    TOR_TRY(splice(dims, &rank, index->dim, index->rank));
+    TOR_TRY(splice(dims, &rank, weight->dim + 1, weight->rank - 1));
+    tor_graph_set_type(node->outputs[0], weight->dtype, rank, dims);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_index_select(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0);
+    int axis;
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 1, TOR_MAX_RANK));
+    TOR_TRY(tor_need_axis(node, x->rank, &axis));
+    TOR_TRY(tor_need_index(g, node, 1, "index"));
+    TOR_TRY(tor_need_rank(g, node, 1, "index", 1, 1));
+    TOR_TRY(like_x(node));
+    node->outputs[0]->dim[axis] = tor_in(node, 1)->dim[0];
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_gather(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0), *index = tor_in(node, 1);
+    int axis;
+    TOR_TRY(tor_need_axis(node, x->rank, &axis));
+    TOR_TRY(tor_need_index(g, node, 1, "index"));
+    TOR_TRY(tor_need_rank(g, node, 1, "index", x->rank, x->rank));
+    tor_graph_set_type(node->outputs[0], x->dtype, x->rank, index->dim);
+    return TOROID_OK;
+}
+
+// Dims of x[indices at axes], numpy's way: the indices' common shape stands where the axes stood if
+// those are neighbours, else in front. The indices are the inputs from `first` on.
+static ToroidStatus indexed(TorGraph *g, const TorNode *node, int first, TorDim *dims, int *rank) {
+    const TorValue *x = tor_in(node, 0);
+    const int64_t *axes;
+    int n, common = 0;
+    uint32_t mask;
+    TorDim shape[TOR_MAX_RANK];
+    TOR_TRY(tor_need_axes(node, x->rank, &axes, &n, &mask));
+    if (n == 0 || n != node->n_inputs - first)
+        return tor_invalid("attribute axes must name one axis for each of the %d indices, got %d",
+                           node->n_inputs - first, n);
+    bool together = true;
+    for (int i = 0; i < n; ++i) {
+        char what[24];
+        snprintf(what, sizeof(what), "index %d", i);
+        const TorValue *index = tor_in(node, first + i);
+        TOR_TRY(tor_need_index(g, node, first + i, what));
+        ToroidStatus status = tor_dims_broadcast(g, index->dim, index->rank, shape, &common);
+        if (status != TOROID_OK)
+            return status == TOROID_INVALID ? tor_error_prefix(status, "%s", what) : status;
+        if (i > 0 && axes[i] <= axes[i - 1]) return tor_invalid("attribute axes must be ascending");
+        together = together && (i == 0 || axes[i] == axes[i - 1] + 1);
+    }
+    int at = together ? (int)axes[0] : 0;
+    *rank = 0;
+    TOR_TRY(splice(dims, rank, x->dim, at));
+    TOR_TRY(splice(dims, rank, shape, common));
+    for (int d = at; d < x->rank; ++d)
+        if (!(mask >> d & 1)) TOR_TRY(splice(dims, rank, &x->dim[d], 1));
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_index(TorGraph *g, TorNode *node) {
+    TorDim dims[TOR_MAX_RANK];
+    int rank;
+    TOR_TRY(indexed(g, node, 1, dims, &rank));
+    tor_graph_set_type(node->outputs[0], tor_in(node, 0)->dtype, rank, dims);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_index_put(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0), *values = tor_in(node, 1);
+    TorDim dims[TOR_MAX_RANK];
+    int rank;
+    TOR_TRY(tor_need_dtype(g, node, 1, "values", x->dtype));
+    TOR_TRY(indexed(g, node, 2, dims, &rank));
+    TOR_TRY(tor_need_rank(g, node, 1, "values", 0, rank));
+    for (int d = 0; d < values->rank; ++d)
+        if (!tor_int_is(g, values->dim[d], 1))
+            TOR_TRY(tor_need_dim(g, node, 1, "values", d, dims[rank - values->rank + d]));
+    return like_x(node);
+}
+
+// `source` has the dims of x except along `axis`, where it has `size` (TOR_NO_DIM: any).
+static ToroidStatus check_source(const TorGraph *g, const TorNode *node, int i, int axis,
+                                 TorDim size) {
+    const TorValue *x = tor_in(node, 0);
+    TOR_TRY(tor_need_dtype(g, node, i, "source", x->dtype));
+    TOR_TRY(tor_need_rank(g, node, i, "source", x->rank, x->rank));
+    for (int d = 0; d < x->rank; ++d) {
+        TorDim expected = d == axis ? size : x->dim[d];
+        if (expected != TOR_NO_DIM) TOR_TRY(tor_need_dim(g, node, i, "source", d, expected));
+    }
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_index_copy(TorGraph *g, TorNode *node) {
+    int axis;
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 1, TOR_MAX_RANK));
+    TOR_TRY(tor_need_axis(node, tor_in(node, 0)->rank, &axis));
+    TOR_TRY(tor_need_index(g, node, 1, "index"));
+    TOR_TRY(tor_need_rank(g, node, 1, "index", 1, 1));
+    TOR_TRY(check_source(g, node, 2, axis, tor_in(node, 1)->dim[0]));
+    return like_x(node);
+}
+
+ToroidStatus tor_infer_slice_scatter(TorGraph *g, TorNode *node) {
+    int axis;
+    int64_t step = tor_attr_int(node, TOR_ATTR_step, 1);
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 1, TOR_MAX_RANK));
+    TOR_TRY(tor_need_axis(node, tor_in(node, 0)->rank, &axis));
+    const TorAttr *start = tor_attr(node, TOR_ATTR_start);
+    if (!start || start->kind != TOR_ATTR_DIM)
+        return tor_invalid("attribute start is missing or no dim");
+    if (step <= 0) return tor_invalid("attribute step must be positive, got %" PRId64, step);
+    TOR_TRY(check_source(g, node, 1, axis, TOR_NO_DIM));
+    return like_x(node);
+}
+
+ToroidStatus tor_infer_scatter(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0), *index = tor_in(node, 1);
+    const char *reduce = tor_attr_str(node, TOR_ATTR_reduce, "");
+    int axis;
+    TOR_TRY(tor_need_axis(node, x->rank, &axis));
+    TOR_TRY(tor_need_index(g, node, 1, "index"));
+    TOR_TRY(tor_need_rank(g, node, 1, "index", x->rank, x->rank));
+    TOR_TRY(tor_need_dtype(g, node, 2, "source", x->dtype));
+    TOR_TRY(tor_need_rank(g, node, 2, "source", x->rank, x->rank));
+    for (int d = 0; d < x->rank; ++d) TOR_TRY(tor_need_dim(g, node, 2, "source", d, index->dim[d]));
+    if (*reduce && strcmp(reduce, "add"))
+        return tor_invalid("attribute reduce must be \"\" or \"add\", got \"%s\"", reduce);
+    return like_x(node);
+}

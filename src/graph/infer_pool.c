@@ -1,0 +1,69 @@
+// Type rules of pooling over [b, c, spatial...].
+#include "graph/internal.h"
+
+// ATen's pooling_output_shape: with ceil_mode, the last window must start inside the input or its
+// left padding.
+static TorDim pooled(TorGraph *g, TorDim in, int64_t kernel, int64_t stride, int64_t padding,
+                     int64_t dilation, bool ceil_mode) {
+    TorDim one = tor_int_const(g, 1), step = tor_int_const(g, stride);
+    int64_t fixed = 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
+    TorDim out =
+        tor_int_add(g, tor_int_floordiv(g, tor_int_add(g, in, tor_int_const(g, fixed)), step), one);
+    if (!ceil_mode) return out;
+    TorDim last = tor_int_mul(g, tor_int_sub(g, out, one), step);
+    return tor_int_sub(
+        g, out, tor_int_binary(g, TOR_INT_le, tor_int_add(g, in, tor_int_const(g, padding)), last));
+}
+
+static ToroidStatus pool(TorGraph *g, TorNode *node, bool dilated) {
+    static const int64_t ones[TOR_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const TorValue *x = tor_in(node, 0);
+    int spatial = x->rank - 2;
+    const int64_t *kernel, *stride, *padding, *dilation = ones;
+    TorDim dims[TOR_MAX_RANK];
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 3, TOR_MAX_RANK));
+    TOR_TRY(tor_need_ints(node, TOR_ATTR_kernel, spatial, &kernel, NULL));
+    TOR_TRY(tor_need_ints(node, TOR_ATTR_stride, spatial, &stride, NULL));
+    TOR_TRY(tor_need_ints(node, TOR_ATTR_padding, spatial, &padding, NULL));
+    if (dilated) TOR_TRY(tor_need_ints(node, TOR_ATTR_dilation, spatial, &dilation, NULL));
+    dims[0] = x->dim[0];
+    dims[1] = x->dim[1];
+    for (int i = 0; i < spatial; ++i) {
+        int64_t size;
+        if (kernel[i] < 1 || stride[i] < 1 || dilation[i] < 1)
+            return tor_invalid("kernel, stride and dilation must be positive, got %" PRId64
+                               ", %" PRId64 " and %" PRId64 " at dim %d",
+                               kernel[i], stride[i], dilation[i], i);
+        if (padding[i] < 0 || padding[i] > kernel[i] / 2)
+            return tor_invalid("attribute padding must be in [0, kernel / 2], got %" PRId64
+                               " at dim %d",
+                               padding[i], i);
+        dims[2 + i] = pooled(g, x->dim[2 + i], kernel[i], stride[i], padding[i], dilation[i],
+                             tor_attr_int(node, TOR_ATTR_ceil_mode, 0) != 0);
+        if (tor_int_known(g, dims[2 + i], &size) && size < 1)
+            return tor_invalid("spatial dim %d of x is smaller than the kernel's reach", i);
+    }
+    if (g->failed) return tor_no_memory();
+    tor_graph_set_type(node->outputs[0], x->dtype, x->rank, dims);
+    if (node->n_outputs > 1) tor_graph_set_type(node->outputs[1], TOR_int64, x->rank, dims);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_max_pool(TorGraph *g, TorNode *node) { return pool(g, node, true); }
+
+ToroidStatus tor_infer_avg_pool(TorGraph *g, TorNode *node) {
+    TOR_TRY(tor_need_float(g, node, 0, "x"));
+    return pool(g, node, false);
+}
+
+ToroidStatus tor_infer_adaptive_avg_pool(TorGraph *g, TorNode *node) {
+    TorValue *out = node->outputs[0];
+    const TorValue *x = tor_in(node, 0);
+    const TorDim *sizes;
+    TOR_TRY(tor_need_float(g, node, 0, "x"));
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 3, TOR_MAX_RANK));
+    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_dims, x->rank - 2, &sizes, NULL));
+    tor_graph_set_type(out, x->dtype, x->rank, x->dim);
+    for (int i = 2; i < x->rank; ++i) out->dim[i] = sizes[i - 2];
+    return TOROID_OK;
+}

@@ -1,0 +1,89 @@
+/// What the files of src/graph share with each other. Passes may use the last section.
+#ifndef TOR_GRAPH_INTERNAL_H
+#define TOR_GRAPH_INTERNAL_H
+
+#include "graph/graph.h"
+
+// ---------------------------------------------------------------- integers
+
+struct TorIntTable {
+    TorInt *items;
+    bool *nonneg;  ///< items[i] is known to be >= 0
+    size_t capacity, nonneg_capacity;
+    uint32_t count;
+    uint32_t leaves;   ///< scalars and sizes so far; a leaf's `value` is its number, s<value>
+    uint32_t *slots;   ///< open addressing, index + 1, 0: free
+    uint32_t n_slots;  ///< a power of two
+};
+
+void tor_int_table_free(TorGraph *g);
+
+// ---------------------------------------------------------------- type rules
+
+typedef struct {
+    const char *name;
+    TorOpKind kind;
+    int min_inputs, max_inputs, outputs;
+    ToroidStatus (*infer)(TorGraph *g, TorNode *node);
+} TorOpRow;
+
+const TorOpRow *tor_op_row(TorOp op);
+
+#define TOR_OP(name, kind, min_in, max_in, outs, doc) \
+    ToroidStatus tor_infer_##name(TorGraph *g, TorNode *node);
+#include "graph/ops.inc"
+#undef TOR_OP
+ToroidStatus tor_infer_scalar_fn(TorGraph *g, TorNode *node);
+
+/// Each checks one thing about a node and says what was expected. `what` is the input's name ("w").
+ToroidStatus tor_need_rank(const TorGraph *g, const TorNode *node, int i, const char *what, int low,
+                           int high);
+ToroidStatus tor_need_float(const TorGraph *g, const TorNode *node, int i, const char *what);
+ToroidStatus tor_need_index(const TorGraph *g, const TorNode *node, int i,
+                            const char *what);  ///< int64 or int32
+ToroidStatus tor_need_dtype(const TorGraph *g, const TorNode *node, int i, const char *what,
+                            TorDtype dtype);
+ToroidStatus tor_need_dim(const TorGraph *g, const TorNode *node, int i, const char *what, int dim,
+                          TorDim expected);
+/// count -1: any. `*n` may be NULL.
+ToroidStatus tor_need_ints(const TorNode *node, TorAttrKey key, int count, const int64_t **ints,
+                           int *n);
+ToroidStatus tor_need_dims(const TorGraph *g, const TorNode *node, TorAttrKey key, int count,
+                           const TorDim **dims, int *n);
+ToroidStatus tor_need_axis(const TorNode *node, int rank, int *axis);  ///< axis of a 0-d tensor: 0
+/// Attribute `axes`: in range and distinct; `mask` has one bit an axis.
+ToroidStatus tor_need_axes(const TorNode *node, int rank, const int64_t **axes, int *n,
+                           uint32_t *mask);
+/// Attribute dtype, or `or_value` without it.
+TorDtype tor_attr_dtype(const TorNode *node, TorDtype or_value);
+
+/// Known at compile time and different.
+bool tor_dims_clash(const TorGraph *g, TorDim a, TorDim b);
+/// Of two dims that must be equal, the one that says more.
+TorDim tor_dims_merge(const TorGraph *g, TorDim a, TorDim b);
+/// Product of dims if all are known.
+bool tor_dims_numel(const TorGraph *g, const TorDim *dims, int rank, int64_t *numel);
+/// Numpy broadcast of `dims` into `rank`/`out` (which grow).
+/// @return TOROID_INVALID if sizes known now do not broadcast
+ToroidStatus tor_dims_broadcast(TorGraph *g, const TorDim *dims, int n, TorDim *out, int *rank);
+
+// ---------------------------------------------------------------- attributes and text
+
+const char *tor_attr_name(TorAttrKey key);
+ToroidStatus tor_attrs_copy(TorGraph *g, TorNode *node, const TorAttr *attrs, int n);
+/// "float32[s0, 768]" into `text`; returns text.
+const char *tor_type_print(const TorGraph *g, const TorValue *value, char *text, size_t bytes);
+
+/// By content. `weak` numbers compare by bits, so -0.0 is not 0.0 and a NaN equals itself.
+bool tor_attr_equal(const TorAttr *a, const TorAttr *b);
+uint64_t tor_attr_hash(const TorAttr *attr);
+static inline uint64_t tor_hash_mix(uint64_t hash, uint64_t item) {
+    hash = (hash ^ item) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 29);
+}
+
+/// True if the node's outputs depend on frozen values and constants alone, of the flags its inputs
+/// have now.
+bool tor_node_is_frozen(const TorGraph *g, const TorNode *node);
+
+#endif
