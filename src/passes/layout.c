@@ -1,0 +1,275 @@
+// Layouts for the whole graph, in one walk in execution order: what an op can alias becomes an alias,
+// what it must own gets dense strides in the order its neighbours like, and copies are made only where
+// a consumer cannot read what it is given.
+#include <string.h>
+
+#include "passes/layout.h"
+#include "passes/passes.h"
+
+typedef struct {
+    TorGraph *g;
+    int *pin;            ///< by value id: 1 + the output whose strides the value should take; 0: none
+    uint32_t n_pins;
+    bool *written;       ///< by graph input: the graph writes it
+} Walk;
+
+static void promised_strides(const Walk *w, int output, TorDim *stride) {
+    const TorValue *v = tor_in(w->g->output, output);
+    const TorOutputLayout *layout = w->g->output_layouts ? &w->g->output_layouts[output] : NULL;
+    if (layout && layout->given && layout->exact)
+        for (int d = 0; d < v->rank; d++) stride[d] = tor_int_const(w->g, layout->stride[d]);
+    else
+        tor_layout_dense(w->g, v->rank, v->dim, layout && layout->given ? layout->order : NULL, stride);
+}
+
+/// Strides that differ in dims of size 1 only are the same memory.
+static bool same_strides(const TorGraph *g, const TorValue *v, const TorDim *stride) {
+    for (int d = 0; d < v->rank; d++)
+        if (v->stride[d] != stride[d] && !tor_int_is(g, v->dim[d], 1)) return false;
+    return true;
+}
+
+static bool promised_is_dense(const Walk *w, int output, const TorDim *stride) {
+    TorValue probe = *tor_in(w->g->output, output);
+    int order[TOR_MAX_RANK];
+    memcpy(probe.stride, stride, sizeof probe.stride);
+    return tor_layout_is_dense(w->g, &probe, order);
+}
+
+/// Gives v memory of its own: the strides that an output promised, or dense in `order`.
+static void own(const Walk *w, TorValue *v, const int *order) {
+    tor_layout_own(w->g, v, order);
+    int pin = v->id < w->n_pins ? w->pin[v->id] : 0;
+    if (pin) promised_strides(w, pin - 1, v->stride);
+}
+
+static void alias(TorValue *v, const TorValue *of) {
+    v->storage = of->storage;
+    v->offset = of->offset;
+    v->has_layout = true;
+}
+
+/// Puts a copy between value and its use, laid out densely in `order`.
+static ToroidStatus copy_input(Walk *w, TorNode *node, int input, const int *order) {
+    TorNode *copy;
+    TorValue *v = tor_in(node, input);
+    TOR_TRY(tor_graph_add(w->g, node, TOR_OP_contiguous, &v, 1, NULL, 0, 1, &copy));
+    copy->origin = node->origin;
+    tor_layout_own(w->g, copy->outputs[0], order);
+    tor_node_set_input(node, input, copy->outputs[0]);
+    return TOROID_OK;
+}
+
+/// The order of the first operand of the result's own shape that is dense; row-major if none is.
+static const int *dominant_order(TorGraph *g, const TorNode *node, const TorValue *out, int *order) {
+    for (int i = 0; i < node->n_inputs; i++) {
+        const TorValue *v = tor_in(node, i);
+        if (tor_value_same_dims(v, out) && tor_layout_is_dense(g, v, order)) return order;
+    }
+    return NULL;
+}
+
+static const int *channels_last(int rank, int *order) {
+    order[0] = 0;
+    for (int d = 2; d < rank; d++) order[d - 1] = d;
+    order[rank - 1] = 1;
+    return order;
+}
+
+static ToroidStatus layout_view(Walk *w, TorNode *node) {
+    TorGraph *g = w->g;
+    TorValue *out = node->outputs[0];
+    const TorValue *in = tor_in(node, 0);
+    alias(out, in);
+    switch (node->op) {
+    case TOR_OP_permute: {
+        const TorAttr *axes = tor_attr(node, TOR_ATTR_axes);
+        for (int d = 0; d < out->rank; d++) out->stride[d] = in->stride[axes->ints[d]];
+        return TOROID_OK;
+    }
+    case TOR_OP_expand: {
+        int extra = out->rank - in->rank;
+        for (int d = 0; d < out->rank; d++) {
+            bool broadcast = d < extra || (tor_int_is(g, in->dim[d - extra], 1) && !tor_int_is(g, out->dim[d], 1));
+            out->stride[d] = broadcast ? tor_int_const(g, 0) : in->stride[d - extra];
+        }
+        return TOROID_OK;
+    }
+    case TOR_OP_slice: {
+        int axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
+        TorDim step = tor_int_const(g, tor_attr_int(node, TOR_ATTR_step, 1));
+        memcpy(out->stride, in->stride, sizeof out->stride);
+        out->offset = tor_int_add(g, in->offset, tor_int_mul(g, tor_attr(node, TOR_ATTR_start)->dim, in->stride[axis]));
+        out->stride[axis] = tor_int_mul(g, step, in->stride[axis]);
+        return TOROID_OK;
+    }
+    case TOR_OP_as_strided: {
+        TorDim row_major[TOR_MAX_RANK];
+        tor_layout_dense(g, in->rank, in->dim, NULL, row_major);
+        if (!same_strides(g, in, row_major)) {
+            TOR_TRY(copy_input(w, node, 0, NULL));
+            in = tor_in(node, 0);
+            alias(out, in);
+        }
+        const TorAttr *strides = tor_attr(node, TOR_ATTR_strides), *offset = tor_attr(node, TOR_ATTR_offset);
+        memcpy(out->stride, strides->dims, (size_t)out->rank * sizeof(TorDim));
+        if (offset) out->offset = tor_int_add(g, in->offset, offset->dim);
+        return TOROID_OK;
+    }
+    default:  // view
+        if (!tor_layout_view(g, in->rank, in->dim, in->stride, out->rank, out->dim, out->stride)) {
+            TOR_TRY(copy_input(w, node, 0, NULL));
+            in = tor_in(node, 0);
+            alias(out, in);
+            tor_layout_dense(g, out->rank, out->dim, NULL, out->stride);
+        }
+        return TOROID_OK;
+    }
+}
+
+/// Operands of an epilogue are read as [rows, columns]: the dims in front of (linear, matmul) or around
+/// (conv) the columns must merge into one stride.
+static ToroidStatus layout_epilogue(Walk *w, TorNode *node, int first, const int *order) {
+    TorGraph *g = w->g;
+    const TorValue *out = node->outputs[0];
+    for (int i = first; i < node->n_inputs; i++) {
+        const TorValue *v = tor_in(node, i);
+        if (!tor_value_same_dims(v, out)) continue;  // a bias or a scalar: the fuse pass made sure
+        int have[TOR_MAX_RANK];
+        bool ok = tor_layout_is_dense(g, v, have);
+        for (int d = 0; ok && d < v->rank; d++) ok = have[d] == (order ? order[d] : d);
+        if (!ok) TOR_TRY(copy_input(w, node, i, order));
+    }
+    return TOROID_OK;
+}
+
+static ToroidStatus layout_contract(Walk *w, TorNode *node) {
+    TorGraph *g = w->g;
+    TorValue *out = node->outputs[0];
+    int order[TOR_MAX_RANK], bias = (int)tor_attr_int(node, TOR_ATTR_has_bias, node->n_inputs > 2);
+    const int *out_order = NULL;
+    if (node->op == TOR_OP_linear) {
+        TorDim row;
+        const TorValue *x = tor_in(node, 0);
+        if (!tor_layout_mergeable(g, x, 0, x->rank - 1, &row)) TOR_TRY(copy_input(w, node, 0, NULL));
+    } else if (node->op == TOR_OP_conv) {
+        out_order = channels_last(out->rank, order);
+    } else if (node->op == TOR_OP_attention) {
+        // [b, h, m, e] lies as [b, m, h, e], so that the heads join again without a copy.
+        static const int heads_inside[] = {0, 2, 1, 3};
+        own(w, out, heads_inside);
+        return TOROID_OK;
+    }
+    if (tor_attr(node, TOR_ATTR_epilogue)) TOR_TRY(layout_epilogue(w, node, 2 + bias, out_order));
+    for (int i = 0; i < node->n_outputs; i++) tor_layout_own(g, node->outputs[i], out_order);
+    return TOROID_OK;
+}
+
+static void layout_source(Walk *w, TorNode *node) {
+    TorValue *out = node->outputs[0];
+    tor_layout_own(w->g, out, NULL);
+    if (node->op != TOR_OP_input) return;
+    uint32_t number = (uint32_t)tor_attr_int(node, TOR_ATTR_index, 0);
+    const TorInput *input = &w->g->inputs[number];
+    if (input->contiguous) return;
+    for (int d = 0; d < out->rank; d++)
+        out->stride[d] = input->stride[d] != TOR_NO_DIM ? input->stride[d] : tor_int_stride(w->g, number, (uint32_t)d);
+}
+
+static ToroidStatus layout_node(Walk *w, TorNode *node) {
+    int order[TOR_MAX_RANK];
+    switch (tor_op_kind(node->op)) {
+    case TOR_KIND_SOURCE: layout_source(w, node); return TOROID_OK;
+    case TOR_KIND_VIEW: return layout_view(w, node);
+    case TOR_KIND_CONTRACT: return layout_contract(w, node);
+    case TOR_KIND_SINK: return TOROID_OK;
+    case TOR_KIND_MOVE:
+        if (tor_attr_int(node, TOR_ATTR_inplace, 0)) {
+            const TorValue *x = tor_in(node, 0);
+            alias(node->outputs[0], x);
+            memcpy(node->outputs[0]->stride, x->stride, sizeof x->stride);
+            return TOROID_OK;
+        }
+        if (node->op == TOR_OP_contiguous) {
+            if (!node->outputs[0]->has_layout) own(w, node->outputs[0], NULL);
+            return TOROID_OK;
+        }
+        if (node->op == TOR_OP_cat || node->op == TOR_OP_pad || node->op == TOR_OP_flip) {
+            const TorValue *x = tor_in(node, 0);
+            own(w, node->outputs[0], x->rank == node->outputs[0]->rank && tor_layout_is_dense(w->g, x, order) ? order : NULL);
+            return TOROID_OK;
+        }
+        break;
+    case TOR_KIND_POOL:
+        for (int i = 0; i < node->n_outputs; i++) {
+            const TorValue *x = tor_in(node, 0);
+            own(w, node->outputs[i], tor_layout_is_dense(w->g, x, order) ? order : NULL);
+        }
+        return TOROID_OK;
+    case TOR_KIND_MAP: case TOR_KIND_FUSED:
+        for (int i = 0; i < node->n_outputs; i++)
+            own(w, node->outputs[i], dominant_order(w->g, node, node->outputs[i], order));
+        return TOROID_OK;
+    default: break;
+    }
+    for (int i = 0; i < node->n_outputs; i++) {
+        if (tor_op_kind(node->op) == TOR_KIND_EXTERNAL) own(w, node->outputs[i], NULL);
+        else tor_layout_own(w->g, node->outputs[i], NULL);
+    }
+    return TOROID_OK;
+}
+
+/// Makes output `k` something that can be the host's tensor, with the strides that were promised.
+static ToroidStatus settle_output(Walk *w, int k, const TorValue **taken) {
+    TorGraph *g = w->g;
+    TorNode *sink = g->output;
+    TorValue *v = tor_in(sink, k);
+    int64_t into = tor_attr(sink, TOR_ATTR_into)->ints[k];
+    const TorNode *root = v->storage->node;
+    bool from_input = root->op == TOR_OP_input;
+    bool of_written = from_input && w->written[tor_attr_int(root, TOR_ATTR_index, 0)];
+    taken[k] = NULL;
+    if (into >= 0) {
+        // The write happens at the end; a value that lives in another written input would be lost.
+        bool itself = from_input && tor_attr_int(root, TOR_ATTR_index, 0) == into;
+        if (of_written && !(itself && v->node->op != TOR_OP_input && tor_attr_int(v->node, TOR_ATTR_inplace, 0)))
+            return copy_input(w, sink, k, NULL);
+        return TOROID_OK;
+    }
+    if (v->node->op == TOR_OP_input && !of_written && !g->inputs[tor_attr_int(root, TOR_ATTR_index, 0)].frozen_result)
+        return TOROID_OK;
+    TorDim stride[TOR_MAX_RANK];
+    promised_strides(w, k, stride);
+    bool fits = !from_input && root->op != TOR_OP_constant && same_strides(g, v, stride) && tor_int_is(g, v->offset, 0) &&
+                tor_value_numel(g, v) == tor_value_numel(g, v->storage);
+    for (int i = 0; fits && i < k; i++) fits = taken[i] != v->storage;
+    if (!fits) {
+        TOR_TRY(copy_input(w, sink, k, NULL));
+        v = tor_in(sink, k);
+    }
+    memcpy(v->stride, stride, sizeof stride);
+    taken[k] = v->storage;
+    return TOROID_OK;
+}
+
+ToroidStatus tor_pass_layout(TorGraph *g) {
+    TorNode *sink = g->output;
+    Walk w = {.g = g, .n_pins = g->next_value};
+    w.pin = tor_arena_alloc(g->arena, (size_t)w.n_pins * sizeof(int) + 1);
+    w.written = tor_arena_alloc(g->arena, g->n_inputs + 1);
+    const TorValue **taken = tor_arena_alloc(g->arena, (size_t)sink->n_inputs * sizeof(TorValue *) + 1);
+    if (!w.pin || !w.written || !taken) return tor_no_memory();
+    const int64_t *into = tor_attr(sink, TOR_ATTR_into)->ints;
+    for (int k = 0; k < sink->n_inputs; k++) {
+        TorDim stride[TOR_MAX_RANK];
+        if (into[k] >= 0) {
+            w.written[into[k]] = true;
+        } else {
+            promised_strides(&w, k, stride);
+            if (promised_is_dense(&w, k, stride)) w.pin[tor_in(sink, k)->id] = k + 1;
+        }
+    }
+    for (TorNode *node = g->first; node; node = node->next) TOR_TRY(layout_node(&w, node));
+    for (int k = 0; k < sink->n_inputs; k++) TOR_TRY(settle_output(&w, k, taken));
+    return TOROID_OK;
+}

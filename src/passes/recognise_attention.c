@@ -1,0 +1,135 @@
+// Attention spelled out as matmul, softmax, matmul becomes one node.
+//
+//   softmax(q k^T * scale + mask) v     with scale as mul or div, before or after, on q, on k or on the
+//   product; masks added or chosen by where(mask, scores, -inf); queries of 3 dims (heads in the batch)
+//   or 4.
+#include <math.h>
+
+#include "passes/passes.h"
+
+typedef struct {
+    TorGraph *g;
+    TorValue *q, *k_transposed, *v, *mask;  ///< k_transposed is [..., d, n]
+    double scale;
+    TorNode *output;                        ///< the second matmul
+} Match;
+
+static bool single_use(const TorValue *v) { return v->uses && !v->uses->next; }
+
+static bool scalar_of(const TorNode *node, int i, double *number) {
+    TorScalar s;
+    if (!tor_value_number(tor_in(node, i), &s)) return false;
+    *number = tor_dtype_is_float(s.dtype) ? s.f : (double)s.i;
+    return true;
+}
+
+/// Takes mul or div by a number off `v`; the factor goes into *scale.
+static TorValue *take_scale(TorValue *v, double *scale, bool must_be_single) {
+    double x;
+    while ((!must_be_single || single_use(v)) && v->node->n_inputs == 2) {
+        const TorNode *node = v->node;
+        if (node->op == TOR_OP_mul && scalar_of(node, 1, &x)) {
+            *scale *= x;
+            v = tor_in(node, 0);
+        } else if (node->op == TOR_OP_mul && scalar_of(node, 0, &x)) {
+            *scale *= x;
+            v = tor_in(node, 1);
+        } else if (node->op == TOR_OP_div && scalar_of(node, 1, &x) && x != 0) {
+            *scale /= x;
+            v = tor_in(node, 0);
+        } else {
+            break;
+        }
+    }
+    return v;
+}
+
+/// Would `mask` broadcast against scores without making them larger?
+static bool mask_fits(const TorGraph *g, const TorValue *mask, const TorValue *scores) {
+    int extra = scores->rank - mask->rank;
+    if (extra < 0) return false;
+    for (int d = 0; d < mask->rank; d++)
+        if (!tor_int_is(g, mask->dim[d], 1) && mask->dim[d] != scores->dim[d + extra]) return false;
+    return true;
+}
+
+static bool match(Match *m, TorNode *output) {
+    const TorGraph *g = m->g;
+    TorValue *p = tor_in(output, 0);
+    m->v = tor_in(output, 1);
+    m->output = output;
+    m->mask = NULL;
+    m->scale = 1;
+    if (output->outputs[0]->dtype != TOR_float32 || output->outputs[0]->rank < 3 || output->outputs[0]->rank > 4) return false;
+    if (p->node->op != TOR_OP_softmax || !single_use(p) || tor_attr_int(p->node, TOR_ATTR_axis, 0) != p->rank - 1) return false;
+    TorValue *s = tor_in(p->node, 0);
+    if (!single_use(s) || s->rank != p->rank || s->dtype != TOR_float32) return false;
+    s = take_scale(s, &m->scale, true);
+    double factor = m->scale, fill;
+    if (s->node->op == TOR_OP_add && single_use(s)) {
+        // The mask is the operand that is not the product.
+        TorValue *a = tor_in(s->node, 0), *b = tor_in(s->node, 1);
+        bool left = single_use(a) && tor_value_same_dims(a, s) && take_scale(a, &factor, true)->node->op == TOR_OP_matmul;
+        m->mask = left ? b : a;
+        if (m->mask->dtype != TOR_float32 || !mask_fits(g, m->mask, s) || m->scale != 1) return false;
+        s = left ? a : b;
+    } else if (s->node->op == TOR_OP_where && single_use(s) && scalar_of(s->node, 2, &fill) && fill == -INFINITY) {
+        m->mask = tor_in(s->node, 0);
+        if (!mask_fits(g, m->mask, s)) return false;
+        s = tor_in(s->node, 1);
+    }
+    if (!single_use(s)) return false;
+    s = take_scale(s, &m->scale, true);
+    if (s->node->op != TOR_OP_matmul || !single_use(s) || tor_attr(s->node, TOR_ATTR_epilogue) || !tor_value_same_dims(s, p)) return false;
+    m->q = take_scale(tor_in(s->node, 0), &m->scale, false);
+    m->k_transposed = take_scale(tor_in(s->node, 1), &m->scale, false);
+    return m->q->dtype == TOR_float32 && m->k_transposed->dtype == TOR_float32 && m->v->dtype == TOR_float32 &&
+           m->q->rank == p->rank && m->k_transposed->rank == p->rank && m->v->rank == p->rank;
+}
+
+static ToroidStatus add(TorGraph *g, TorNode *before, TorOp op, TorValue *in, TorAttr attr, TorValue **out) {
+    TorNode *node;
+    TOR_TRY(tor_graph_add(g, before, op, &in, 1, &attr, 1, 1, &node));
+    *out = node->outputs[0];
+    return TOROID_OK;
+}
+
+/// [h, m, d] -> [1, h, m, d]
+static ToroidStatus as_4d(TorGraph *g, TorNode *before, TorValue *v, TorValue **out) {
+    *out = v;
+    if (v->rank >= 4) return TOROID_OK;
+    TorDim dims[4];
+    int extra = 4 - v->rank;
+    for (int d = 0; d < 4; d++) dims[d] = d < extra ? tor_int_const(g, 1) : v->dim[d - extra];
+    return add(g, before, TOR_OP_view, v, TOR_A_DIMS(dims, dims, 4), out);
+}
+
+static ToroidStatus rewrite(const Match *m) {
+    TorGraph *g = m->g;
+    TorNode *at = m->output, *attention;
+    TorValue *in[4], *k;
+    int64_t axes[4];
+    int rank = m->k_transposed->rank;
+    for (int d = 0; d < rank; d++) axes[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
+    TOR_TRY(add(g, at, TOR_OP_permute, m->k_transposed, TOR_A_INTS(axes, axes, rank), &k));
+    TOR_TRY(as_4d(g, at, m->q, &in[0]));
+    TOR_TRY(as_4d(g, at, k, &in[1]));
+    TOR_TRY(as_4d(g, at, m->v, &in[2]));
+    if (m->mask) TOR_TRY(as_4d(g, at, m->mask, &in[3]));
+    TorAttr attrs[] = {TOR_A_FLOAT(scale, m->scale), TOR_A_INT(causal, 0)};
+    TOR_TRY(tor_graph_add(g, at, TOR_OP_attention, in, m->mask ? 4 : 3, attrs, 2, 1, &attention));
+    attention->origin = at->origin;
+    TorValue *out = attention->outputs[0], *old = at->outputs[0];
+    if (old->rank == 3) TOR_TRY(add(g, at, TOR_OP_view, out, TOR_A_DIMS(dims, old->dim, 3), &out));
+    tor_value_replace(old, out);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_pass_recognise_attention(TorGraph *g) {
+    for (TorNode *node = g->first; node; node = node->next) {
+        Match m = {.g = g};
+        if (node->op != TOR_OP_matmul || tor_attr(node, TOR_ATTR_epilogue) || !match(&m, node)) continue;
+        TOR_TRY(rewrite(&m));
+    }
+    return TOROID_OK;
+}
