@@ -1,0 +1,117 @@
+/// Convolution family: y = conv(x, w) + bias, through an epilogue, in 1 to 3 spatial dims.
+///
+/// x and y are logically [b, c, d, h, w]; 1-d and 2-d convolutions have leading spatial sizes of 1
+/// (kernel, stride, dilation 1, padding 0 there). Strides are in elements and arbitrary; the fast
+/// case is a channel stride of 1 (channels last). Other layouts of x are packed on the way in,
+/// other layouts of y scattered on the way out.
+///
+/// Padding is the low side's; what an output position reads beyond the high end is zero too, so the
+/// caller's output sizes say all there is about ceil, floor and asymmetric padding.
+/// Transposed: y is the larger side; padding and dilation as in torch.nn.ConvTranspose; output
+/// padding is in the output size.
+///
+/// Rows (kernels.inc), chosen by weight shape alone, so that a packed weight serves every input:
+///   igemm      the rest. Microkernels read A straight from x, or from a zero-padded channels-last
+///   patch of
+///              it (Dukhan 2019, "The Indirect Convolution Algorithm", with the indirection buffer
+///              factored into pixel pointers plus tap offsets, which padding by copy makes
+///              possible)
+///   direct     depthwise (one input channel a group, more than one group) and groups of 2, 4, 8 or
+///   16
+///              channels in and out, no wider than a vector: no packing of x, lanes over channels
+///
+/// Numeric policy: float32 products and sums, fused where the level has FMA; one running sum for
+/// each block of at most a few hundred products, taps outer and channels inner, blocks added in
+/// order, starting from the bias. The order depends on shape and kernel row only. NaN and infinity
+/// propagate. Where igemm pads, zeros multiply: an infinite weight at the border gives NaN.
+#ifndef TOR_KERNELS_CONV_CONTRACT_H
+#define TOR_KERNELS_CONV_CONTRACT_H
+
+#include "base/pool.h"
+#include "kernels/pointwise/contract.h"
+
+struct TorConvRow;
+
+/// Call tor_conv_bind() after the first part is filled and clear. Data pointers may change at each
+/// run.
+typedef struct {
+    int64_t batch, in_channels, out_channels, groups;
+    int64_t in_size[3], out_size[3];  ///< d, h, w
+    int64_t kernel[3], stride[3], padding[3], dilation[3];
+    bool transposed;
+    int64_t x_stride[5], y_stride[5];  ///< b, c, d, h, w, elements
+    /// NULL: y gets the sums. Else the epilogue's outputs get them and y, y_stride are not used;
+    /// its rows are output pixels ((b * D + d) * H + h) * W + w, its cols output channels, its
+    /// batch 0.
+    const TorEpilogue *epilogue;
+
+    const float *x;
+    const void *packed;  ///< by tor_conv_pack_run(), same weight shape
+    const float *bias;   ///< [out_channels] or NULL
+    float *y;
+
+    int64_t items;                 ///< out: for tor_team_run()
+    size_t scratch_bytes;          ///< out: a thread
+    const struct TorConvRow *row;  ///< out: row->name for logs and the tuner
+
+    /// Private: the problem as the kernels see it, one for every phase of a transposed convolution.
+    struct {
+        int64_t in_size[3], out_size[3], stride[3];       ///< after unit-kernel dims are merged
+        int64_t x_stride[5], y_stride[5], row_stride[4];  ///< row_stride: epilogue rows, b, d, h, w
+        int64_t batch, tile[3], tiles[3], n_block, n_blocks, n_join, k_block, phases;
+        int64_t patch_size[3], patch_stride[3], pixels;
+        bool copy;                                     ///< through a patch, not straight from x
+        bool merged_taps;                              ///< taps along w and channels are one run
+        size_t patch_at, acc_at, seg_at, epilogue_at;  ///< offsets in scratch
+    } plan;
+} TorConvArgs;
+
+/// Whether a row takes this shape; else *reason is a static string.
+bool tor_conv_supported(const TorConvArgs *args, const char **reason);
+/// Chooses row, tiles, items and scratch. No allocation, less than 1 us. The epilogue must be bound
+/// already (its pointers may come later).
+void tor_conv_bind(TorConvArgs *args);
+/// A TorRangeFn.
+void tor_conv_run(const void *args, int64_t begin, int64_t end, void *scratch);
+
+/// A weight is logically [groups][o / groups][c / groups][kd][kh][kw].
+/// torch's conv weight [o, c / g, k...]: group_stride = o / g * out_stride.
+/// torch's transposed weight [c, o / g, k...]: out_stride = its dim 1's, in_stride = its dim 0's,
+/// group_stride = c / g * in_stride.
+typedef struct {
+    int64_t out_channels, in_channels, groups, kernel[3];
+    int64_t group_stride, out_stride, in_stride, kernel_stride[3];
+
+    const float *weight;
+    void *packed;  ///< aligned to TOR_CACHE_LINE, tor_conv_packed_bytes() long
+
+    int64_t items;         ///< out
+    size_t scratch_bytes;  ///< out: 0
+    const struct TorConvRow *row;
+} TorConvPackArgs;
+
+/// A property of weight shape and instruction set: igemm has [group][o panel of NR][tap][c][NR],
+/// direct has [tap][c][o]; channels missing in the last panel are zeros.
+size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t groups,
+                             const int64_t kernel[3]);
+void tor_conv_pack_bind(TorConvPackArgs *args);
+/// A TorRangeFn.
+void tor_conv_pack_run(const void *args, int64_t begin, int64_t end, void *scratch);
+
+/// One kernel: kernels.inc has a line for each.
+typedef struct TorConvRow {
+    const char *name;
+    uint32_t features;  ///< TOR_CPU_ bits that it needs
+    bool direct;        ///< else igemm; decides the packed format with nr
+    int mr, nr;         ///< microkernel tile: pixels, channels
+    TorRangeFn run;
+} TorConvRow;
+
+/// All rows of this build, best first, for the tests and the tuner.
+const TorConvRow *tor_conv_rows(int *count);
+
+/// The oracle: sums in double, one rounding at the end (before the epilogue). Reads the weight as
+/// it is, not packed.
+void tor_conv_run_ref(const TorConvArgs *args, const TorConvPackArgs *weight);
+
+#endif

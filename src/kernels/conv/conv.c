@@ -1,0 +1,311 @@
+/// Conv family: rows, dispatch, tiling and weight packing. No arithmetic here.
+#include "kernels/conv/contract.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cpu.h"
+#include "kernels/conv/geometry.h"
+
+#define TOR_CONV_KERNEL(symbol, features, direct, mr, nr) \
+    void symbol(const void *args, int64_t begin, int64_t end, void *scratch);
+#include "kernels/conv/kernels.inc"
+#undef TOR_CONV_KERNEL
+
+static const TorConvRow rows[] = {
+#define TOR_CONV_KERNEL(symbol, features, direct, mr, nr) \
+    {#symbol, features, direct, mr, nr, symbol},
+#include "kernels/conv/kernels.inc"
+#undef TOR_CONV_KERNEL
+};
+
+enum {
+    PIXELS = 126,             ///< output pixels of a tile, about: A's share of L2 and C's
+    N_BLOCK = 256,            ///< output channels of an item at most
+    ITEMS_WANTED = 64,        ///< so that any usual number of threads is balanced
+    PATCH_BYTES = 512 << 10,  ///< beyond L2's usual size reading A slows down
+};
+
+const TorConvRow *tor_conv_rows(int *count) {
+    *count = (int)TOR_COUNT_OF(rows);
+    return rows;
+}
+
+static const TorConvRow *choose_row(int64_t out_channels, int64_t in_channels, int64_t groups) {
+    int64_t c = in_channels / groups, o = out_channels / groups;
+    uint32_t have = tor_cpu_features();
+    size_t i = 0;
+    while (rows[i].features & ~have) i++;
+    // A level's igemm comes first; its direct row takes groups that divide a vector.
+    bool direct =
+        groups > 1 &&
+        (c == 1 || (c == o && c <= rows[i].nr / 2 && (c == 2 || c == 4 || c == 8 || c == 16)));
+    return &rows[i + direct];
+}
+
+bool tor_conv_supported(const TorConvArgs *args, const char **reason) {
+    *reason = NULL;
+    if (args->groups < 1 || args->in_channels % args->groups || args->out_channels % args->groups)
+        *reason = "groups must divide the channels";
+    for (int i = 0; i < 3; i++) {
+        if (args->kernel[i] < 1 || args->stride[i] < 1 || args->dilation[i] < 1)
+            *reason = "kernel, stride and dilation must be at least 1";
+        if (args->padding[i] < 0) *reason = "padding must not be negative";
+    }
+    return *reason == NULL;
+}
+
+/// Splits `size` into equal tiles of at most `most`.
+static int64_t even_tile(int64_t size, int64_t most) {
+    if (size <= 0) return 1;
+    return tor_ceil_div(size, tor_ceil_div(size, TOR_MAX(most, 1)));
+}
+
+/// Turns axes that a unit kernel merely samples into plain batch-like axes of w, as far as strides
+/// allow.
+static void merge_unit_axes(TorConvArgs *args) {
+    if (args->transposed) return;
+    bool unit[3];
+    for (int i = 0; i < 3; i++) {
+        int64_t last = (args->out_size[i] - 1) * args->stride[i];
+        unit[i] = args->kernel[i] == 1 && args->padding[i] == 0 && last < args->in_size[i];
+        if (!unit[i]) continue;
+        args->plan.x_stride[2 + i] *= args->stride[i];
+        args->plan.in_size[i] = args->out_size[i];
+        args->plan.stride[i] = 1;
+    }
+    if (!unit[2]) return;
+    for (int i = 1; i >= -1; i--) {  // h, d, batch
+        int64_t *size = i < 0 ? &args->plan.batch : &args->plan.out_size[i];
+        int64_t stride = i < 0 ? 0 : 2 + i, width = args->plan.out_size[2];
+        if (i >= 0 && !unit[i]) return;
+        if (*size == 1) continue;
+        if (width != 1 &&
+            (args->plan.x_stride[stride] != width * args->plan.x_stride[4] ||
+             (!args->epilogue && args->plan.y_stride[stride] != width * args->plan.y_stride[4])))
+            return;
+        if (width == 1) {
+            args->plan.x_stride[4] = args->plan.x_stride[stride];
+            args->plan.y_stride[4] = args->plan.y_stride[stride];
+        }
+        args->plan.out_size[2] = args->plan.in_size[2] = width * *size;
+        *size = 1;
+        if (i >= 0) args->plan.in_size[i] = 1;
+    }
+}
+
+static size_t book(size_t *total, size_t bytes) {
+    size_t at = *total;
+    *total += (size_t)tor_round_up((int64_t)bytes, TOR_CACHE_LINE);
+    return at;
+}
+
+/// Largest tap span of an axis over all phases.
+static int64_t widest_span(const TorConvArgs *args, int i, int64_t *stride, int64_t *out) {
+    int64_t phases = args->transposed ? args->plan.stride[i] : 1, span = 0;
+    for (int64_t p = 0; p < phases; p++) {
+        TorConvAxis axis = tor_conv_axis(args, i, p);
+        span = TOR_MAX(span, tor_conv_span(&axis));
+        if (p == 0) *stride = axis.stride, *out = axis.out;
+    }
+    return span;
+}
+
+static void bind_igemm(TorConvArgs *args) {
+    int64_t c = args->in_channels / args->groups, o = args->out_channels / args->groups;
+    int64_t nr = args->row->nr, stride[3], out[3], span[3];
+    bool inside = !args->transposed;
+    for (int i = 0; i < 3; i++) {
+        span[i] = widest_span(args, i, &stride[i], &out[i]);
+        if (args->padding[i] || (out[i] - 1) * stride[i] + span[i] >= args->plan.in_size[i])
+            inside = false;
+    }
+    args->plan.copy = !inside || args->plan.x_stride[1] != 1;
+
+    // Tiles: whole rows of pixels where they fit, smaller ones where the patch would leave L2.
+    int64_t *tile = args->plan.tile, most = PIXELS;
+    for (int i = 2; i >= 0; i--) {
+        tile[i] = even_tile(out[i], most);
+        most /= tile[i];
+    }
+    // Channels last without copies between taps: a pixel stride that is a multiple of the L1 way
+    // size would put all rows of a microkernel tile into the same sets.
+    int64_t pixel = c >= 128 && c % 128 == 0 ? c + 16 : c;
+    if (args->plan.copy) {
+        for (int i = 0; i < 3;) {
+            int64_t bytes = pixel * (int64_t)sizeof(float);
+            for (int j = 0; j < 3; j++)
+                bytes *= args->plan.patch_size[j] = (tile[j] - 1) * stride[j] + span[j] + 1;
+            if (bytes <= PATCH_BYTES || tile[0] * tile[1] * tile[2] <= 4 * args->row->mr) break;
+            if (tile[i] == 1)
+                i++;
+            else
+                tile[i] = even_tile(out[i], tile[i] / 2);
+        }
+        args->plan.patch_stride[2] = pixel;
+        args->plan.patch_stride[1] = pixel * args->plan.patch_size[2];
+        args->plan.patch_stride[0] = args->plan.patch_stride[1] * args->plan.patch_size[1];
+    } else {
+        for (int i = 0; i < 3; i++) args->plan.patch_stride[i] = args->plan.x_stride[2 + i];
+    }
+    args->plan.merged_taps =
+        !args->transposed && args->dilation[2] == 1 && args->plan.patch_stride[2] == c;
+    args->plan.pixels = tile[0] * tile[1] * tile[2];
+
+    args->plan.phases = 1;
+    int64_t items = args->plan.batch * args->groups, taps = 1;
+    for (int i = 0; i < 3; i++) {
+        items *= args->plan.tiles[i] = tor_ceil_div(out[i], tile[i]);
+        taps *= args->kernel[i];
+        if (args->transposed) args->plan.phases *= args->plan.stride[i];
+    }
+    items *= args->plan.phases;
+    int64_t n_block = tor_round_up(TOR_MIN(o, N_BLOCK), nr);
+    while (n_block > nr && items * tor_ceil_div(o, n_block) < ITEMS_WANTED)
+        n_block = tor_round_up(n_block / 2, nr);
+    args->plan.n_block = n_block;
+    args->plan.n_blocks = tor_ceil_div(o, n_block);
+    args->plan.n_join = TOR_MAX(TOR_MIN(N_BLOCK, o) / n_block, 1);
+    int64_t n_most = args->plan.n_join * n_block;
+    args->items = items * args->plan.n_blocks;
+
+    // A block of a panel stays in L1 with room for the rows of A that pass by.
+    int64_t k_most = TOR_MAX((int64_t)tor_cpu_l1d() * 5 / 8 / (nr * (int64_t)sizeof(float)), 64);
+    args->plan.k_block = k_most;
+
+    size_t total = 0;
+    args->plan.patch_at = book(
+        &total, args->plan.copy ? (size_t)(args->plan.patch_size[0] * args->plan.patch_stride[0]) *
+                                      sizeof(float)
+                                : 0);
+    args->plan.acc_at = book(&total, (size_t)(args->plan.pixels * (n_most + 16)) * sizeof(float));
+    args->plan.seg_at =
+        book(&total, (size_t)args->plan.pixels * 2 * sizeof(int64_t) +
+                         (size_t)(taps + taps * c / k_most + 2) * 4 * sizeof(int64_t));
+    args->plan.epilogue_at =
+        book(&total, args->epilogue ? tor_epilogue_scratch(args->epilogue->program, n_most) : 0);
+    args->scratch_bytes = total;
+}
+
+static void bind_direct(TorConvArgs *args) {
+    int64_t o = args->out_channels, stride[3], out[3];
+    for (int i = 0; i < 3; i++) widest_span(args, i, &stride[i], &out[i]);
+    args->plan.copy = args->plan.x_stride[1] != 1 || args->in_channels != o;
+    args->plan.phases = 1;
+    int64_t items = args->plan.batch;
+    for (int i = 0; i < 3; i++) {
+        args->plan.tile[i] = i == 2 ? out[i] : 1;
+        items *= args->plan.tiles[i] = i == 2 ? 1 : out[i];
+        if (args->transposed) args->plan.phases *= args->plan.stride[i];
+    }
+    items *= args->plan.phases;
+    int64_t n_block = args->plan.copy ? 64 : 1024;
+    while (n_block > 64 && items * tor_ceil_div(o, n_block) < ITEMS_WANTED) n_block /= 2;
+    args->plan.n_block = TOR_MIN(n_block, o);
+    args->plan.n_blocks = tor_ceil_div(o, args->plan.n_block);
+    args->items = items * args->plan.n_blocks;
+    // An epilogue's or a transposing store's chunk stays in L1.
+    args->plan.pixels = TOR_MIN(TOR_MAX(4, 4096 / args->plan.n_block / 4 * 4), TOR_MAX(out[2], 1));
+
+    size_t total = 0;
+    args->plan.patch_at =
+        book(&total, args->plan.copy ? (size_t)(args->kernel[0] * args->kernel[1] *
+                                                args->plan.in_size[2] * args->plan.n_block) *
+                                           sizeof(float)
+                                     : 0);
+    args->plan.acc_at =
+        book(&total, (size_t)(args->plan.pixels * args->plan.n_block) * sizeof(float));
+    args->plan.epilogue_at = book(
+        &total,
+        args->epilogue ? tor_epilogue_scratch(args->epilogue->program, args->plan.n_block) : 0);
+    args->scratch_bytes = total;
+}
+
+void tor_conv_bind(TorConvArgs *args) {
+    args->row = choose_row(args->out_channels, args->in_channels, args->groups);
+    memset(&args->plan, 0, sizeof args->plan);
+    args->plan.batch = args->batch;
+    int64_t rows_of = 1;
+    for (int i = 2; i >= 0; i--) {
+        args->plan.in_size[i] = args->in_size[i];
+        args->plan.out_size[i] = args->out_size[i];
+        args->plan.stride[i] = args->stride[i];
+        args->plan.row_stride[1 + i] = rows_of;
+        rows_of *= args->out_size[i];
+    }
+    args->plan.row_stride[0] = rows_of;
+    memcpy(args->plan.x_stride, args->x_stride, sizeof args->x_stride);
+    memcpy(args->plan.y_stride, args->y_stride, sizeof args->y_stride);
+    if (rows_of * args->batch * args->out_channels == 0) {
+        args->items = 0;
+        args->scratch_bytes = 0;
+        return;
+    }
+    if (args->row->direct) {
+        bind_direct(args);
+    } else {
+        merge_unit_axes(args);
+        bind_igemm(args);
+    }
+}
+
+void tor_conv_run(const void *args, int64_t begin, int64_t end, void *scratch) {
+    ((const TorConvArgs *)args)->row->run(args, begin, end, scratch);
+}
+
+size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t groups,
+                             const int64_t kernel[3]) {
+    const TorConvRow *row = choose_row(out_channels, in_channels, groups);
+    int64_t taps = kernel[0] * kernel[1] * kernel[2];
+    int64_t columns =
+        row->direct ? out_channels : groups * tor_round_up(out_channels / groups, row->nr);
+    return (size_t)(columns * taps * (in_channels / groups)) * sizeof(float);
+}
+
+void tor_conv_pack_bind(TorConvPackArgs *args) {
+    args->row = choose_row(args->out_channels, args->in_channels, args->groups);
+    args->scratch_bytes = 0;
+    int64_t taps = args->kernel[0] * args->kernel[1] * args->kernel[2];
+    args->items = args->row->direct ? taps
+                                    : args->groups * tor_ceil_div(args->out_channels / args->groups,
+                                                                  args->row->nr);
+}
+
+/// Offset of tap `tap`, numbered as the packed weight has them.
+static int64_t tap_offset(const TorConvPackArgs *args, int64_t tap) {
+    int64_t w = tap % args->kernel[2], h = tap / args->kernel[2] % args->kernel[1],
+            d = tap / args->kernel[2] / args->kernel[1];
+    return d * args->kernel_stride[0] + h * args->kernel_stride[1] + w * args->kernel_stride[2];
+}
+
+void tor_conv_pack_run(const void *arg, int64_t begin, int64_t end, void *scratch) {
+    (void)scratch;
+    const TorConvPackArgs *args = arg;
+    float *packed = args->packed;
+    int64_t taps = args->kernel[0] * args->kernel[1] * args->kernel[2];
+    int64_t c = args->in_channels / args->groups, o = args->out_channels / args->groups;
+    if (args->row->direct) {
+        for (int64_t tap = begin; tap < end; tap++)
+            for (int64_t k = 0; k < c; k++)
+                for (int64_t i = 0; i < args->out_channels; i++)
+                    packed[(tap * c + k) * args->out_channels + i] =
+                        args->weight[i / o * args->group_stride + i % o * args->out_stride +
+                                     k * args->in_stride + tap_offset(args, tap)];
+        return;
+    }
+    int64_t nr = args->row->nr, panels = tor_ceil_div(o, nr);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t first = item % panels * nr, n = TOR_MIN(nr, o - first);
+        const float *src =
+            args->weight + item / panels * args->group_stride + first * args->out_stride;
+        float *dst = packed + item * taps * c * nr;
+        for (int64_t tap = 0; tap < taps; tap++) {
+            int64_t at = tap_offset(args, tap);
+            for (int64_t k = 0; k < c; k++, dst += nr) {
+                for (int64_t j = 0; j < n; j++)
+                    dst[j] = src[j * args->out_stride + k * args->in_stride + at];
+                for (int64_t j = n; j < nr; j++) dst[j] = 0;
+            }
+        }
+    }
+}

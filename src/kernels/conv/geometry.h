@@ -1,0 +1,53 @@
+/// What the conv kernels and their planning share: taps along an axis, and tiles to pixels.
+#ifndef TOR_KERNELS_CONV_GEOMETRY_H
+#define TOR_KERNELS_CONV_GEOMETRY_H
+
+#include "kernels/conv/contract.h"
+
+/// One axis of one phase. Output q of `out` is output position first + q * step; it reads kernel
+/// taps tap + j * tap_step at input positions q * stride + off + j * off_step, j in [0, n). A
+/// transposed convolution of stride s is s phases an axis, each a gather with stride 1.
+typedef struct {
+    int64_t n, tap, tap_step, off, off_step;
+    int64_t out, first, step, stride;
+} TorConvAxis;
+
+static inline TorConvAxis tor_conv_axis(const TorConvArgs *args, int i, int64_t phase) {
+    int64_t stride = args->plan.stride[i], dilation = args->dilation[i];
+    if (!args->transposed)
+        return (TorConvAxis){
+            args->kernel[i], 0, 1, -args->padding[i], dilation, args->plan.out_size[i], 0, 1,
+            stride};
+    TorConvAxis axis = {.first = phase, .step = stride, .stride = 1, .tap_step = 1};
+    if (phase < args->plan.out_size[i])
+        axis.out = (args->plan.out_size[i] - phase + stride - 1) / stride;
+    // Input position i reaches output i * stride - padding + tap * dilation.
+    int64_t last = -1;
+    for (int64_t tap = 0; tap < args->kernel[i]; tap++) {
+        int64_t distance = phase + args->padding[i] - tap * dilation;
+        if (distance % stride) continue;
+        if (axis.n == 0) {
+            axis.tap = tap;
+            axis.off = distance / stride;
+        } else if (axis.n == 1) {
+            axis.tap_step = tap - last;
+            axis.off_step = distance / stride - axis.off;
+        }
+        axis.n++;
+        last = tap;
+    }
+    return axis;
+}
+
+static inline int64_t tor_conv_low(const TorConvAxis *axis) {
+    int64_t end = axis->off + (axis->n - 1) * axis->off_step;
+    return axis->n ? TOR_MIN(axis->off, end) : 0;
+}
+
+/// Input positions from the lowest to the highest tap, less one.
+static inline int64_t tor_conv_span(const TorConvAxis *axis) {
+    int64_t span = (axis->n - 1) * axis->off_step;
+    return axis->n ? TOR_MAX(span, -span) : 0;
+}
+
+#endif

@@ -1,0 +1,233 @@
+// The driver of the gemm family: chooses a kernel row and blocks, and walks the blocks of an item.
+//
+// A unit of work is one panel of columns of one block of rows; units are numbered panels first, and
+// a thread's range of them is walked in blocks of mc rows by nc columns, k in blocks of kc:
+//
+//     for each nc columns                    c's block stays in L2
+//         for each kc of k                   a's block stays in L2
+//             for each panel                 b's panel stays in L1; the kernel runs all mc rows over it
+//         epilogue over mc x nc
+//
+// How units fall into ranges changes nothing in an element's sum, so a lone thread may walk large
+// blocks where many threads share the same units.
+#include <string.h>
+
+#include "base/cpu.h"
+#include "kernels/gemm/contract.h"
+
+#define TOR_GEMM_KERNEL(symbol, level, needs, rows, cols, flags) void symbol(const TorGemmTile *tile);
+#include "kernels.inc"
+#undef TOR_GEMM_KERNEL
+
+static const TorGemmKernel kernels[] = {
+#define TOR_GEMM_KERNEL(symbol, level, needs, rows, cols, flags) {#symbol, needs, rows, cols, flags, symbol},
+#include "kernels.inc"
+#undef TOR_GEMM_KERNEL
+};
+
+const TorGemmKernel *tor_gemm_kernels(int *count) {
+    *count = (int)TOR_COUNT_OF(kernels);
+    return kernels;
+}
+
+// The highest row with exactly these flags and panels of nr columns (0: any).
+static const TorGemmKernel *find(uint32_t flags, int nr) {
+    uint32_t features = tor_cpu_features();
+    for (size_t i = TOR_COUNT_OF(kernels); i-- > 0;)
+        if (kernels[i].flags == flags && (kernels[i].features & ~features) == 0 && (nr == 0 || kernels[i].nr == nr)) return &kernels[i];
+    return &kernels[0];
+}
+
+int64_t tor_gemm_panel(void) { return find(TOR_GEMM_PACKED, 0)->nr; }
+
+// Smallest share of work that is worth a thread, in cycles: a few times what waking one costs.
+#define ITEM_CYCLES 16384
+
+static int64_t even_part(int64_t size, int64_t most, int64_t multiple) {
+    if (size <= most) return TOR_MAX(size, 1);
+    return tor_round_up(tor_ceil_div(size, tor_ceil_div(size, most)), multiple);
+}
+
+static bool own_accumulator(const TorEpilogue *e) {
+    const TorProgram *p = e->program;
+    return !(p->n_outputs > 0 && p->output_type[0] == TOR_float32 && e->col_stride[p->n_inputs] == 1);
+}
+
+void tor_gemm_bind(TorGemmArgs *args) {
+    __typeof__(args->plan) *plan = &args->plan;
+    int64_t m = args->m, n = args->n, k = args->k;
+    const TorGemmKernel *packed = find(TOR_GEMM_PACKED, 0);
+
+    plan->batches = 1;
+    for (int d = 0; d < args->batch_rank; d++) plan->batches *= args->batch_size[d];
+
+    // Strided b is read in place by few tiles of rows; more of them are worth a dense copy of it.
+    bool in_place = !args->b_packed && args->b_col == 1 && m <= 2 * packed->mr && n >= packed->nr;
+    if (!args->kernel) args->kernel = in_place ? find(0, packed->nr) : packed;
+    plan->tail = args->kernel->flags & TOR_GEMM_PACKED ? args->kernel : find(TOR_GEMM_PACKED, args->kernel->nr);
+    plan->copy_b = !args->b_packed;  // of whole panels only if the row wants packed ones
+    int64_t nr = args->kernel->nr, mr = args->kernel->mr;
+    plan->panels = tor_ceil_div(n, nr);
+
+    // k: a panel of b in three quarters of L1, unless it is used once.
+    int64_t l1 = (int64_t)tor_cpu_l1d(), l2 = (int64_t)tor_cpu_l2();
+    bool once = m <= mr;
+    if (!args->kc) args->kc = once && !args->pack_a && !plan->copy_b ? TOR_MAX(k, 1) : even_part(k, l1 * 3 / 4 / (nr * 4), 8);
+    // a whose rows fall into few sets of the cache is copied.
+    bool clash = args->a_row % 512 == 0 && plan->panels >= 8 && !once;
+    plan->copy_a = args->pack_a || args->a_col != 1 || clash;
+    // m: a's block in half of L2. Copied a is wanted for as many columns as possible instead.
+    int64_t rows = l2 / 2 / (args->kc * 4);
+    rows = TOR_MIN(TOR_MAX(rows, 2 * mr), plan->copy_a ? 96 : 192);
+    if (!args->mc) {
+        args->mc = even_part(m, rows, 1);
+        // Enough units for many threads, if the problem is large.
+        while (args->mc >= 8 * mr && plan->batches * plan->panels * tor_ceil_div(m, args->mc) < 96) args->mc = tor_ceil_div(args->mc, 2);
+    }
+    plan->m_blocks = tor_ceil_div(m, args->mc);
+    if (!args->nc) {
+        int64_t cols = TOR_MAX(l2 / 4 / (args->mc * 4), plan->copy_a ? 512 : 256);
+        args->nc = TOR_MAX(cols / nr, 1) * nr;
+    }
+
+    plan->units = plan->batches * plan->m_blocks * plan->panels;
+    double cycles = (double)plan->batches * (double)plan->panels * (double)nr * (double)(k + 1) * TOR_MAX((double)m / (double)nr, 0.5);
+    int64_t items = cycles >= (double)ITEM_CYCLES * (double)plan->units ? plan->units : TOR_MAX((int64_t)(cycles / ITEM_CYCLES), 1);
+    plan->units_per_item = plan->units ? tor_ceil_div(plan->units, items) : 1;
+    args->items = tor_ceil_div(plan->units, plan->units_per_item);
+
+    plan->own_c = args->epilogue && own_accumulator(args->epilogue);
+    int64_t block_cols = TOR_MIN(args->nc, plan->panels * nr);
+    plan->a_bytes = plan->copy_a ? (size_t)tor_round_up(args->mc * args->kc * 4, 64) : 0;
+    plan->b_bytes = plan->copy_b ? (size_t)tor_round_up(args->kc * nr * 4, 64) : 0;
+    plan->c_bytes = plan->own_c ? (size_t)tor_round_up(args->mc * block_cols * 4, 64) : 0;
+    args->scratch_bytes = plan->a_bytes + plan->b_bytes + plan->c_bytes;
+    if (args->epilogue) args->scratch_bytes += tor_epilogue_scratch(args->epilogue->program, block_cols);
+    args->scratch_bytes = (size_t)tor_round_up((int64_t)args->scratch_bytes, 64);
+    plan->k_parts = 1, plan->k_part = k;
+    args->shared_bytes = 0, args->join_items = 0;
+}
+
+// One block of rows of one batch item: where its matrices are.
+typedef struct {
+    const TorGemmArgs *args;
+    int64_t batch, row, rows;
+    const float *a, *b, *bias;
+    float *c;
+    int64_t c_row;
+    float *a_copy, *b_copy, *c_own;
+    void *epilogue_scratch;
+} Block;
+
+static void locate(Block *block, int64_t batch, int64_t m_block) {
+    const TorGemmArgs *args = block->args;
+    const TorEpilogue *e = args->epilogue;
+    int64_t a = 0, b = 0, c = 0, bias = 0, rest = batch;
+    for (int d = args->batch_rank - 1; d >= 0; d--) {
+        int64_t at = rest % args->batch_size[d];
+        rest /= args->batch_size[d];
+        a += at * args->a_batch[d], b += at * args->b_batch[d];
+        c += at * args->c_batch[d], bias += at * args->bias_batch[d];
+    }
+    block->batch = batch;
+    block->row = m_block * args->mc;
+    block->rows = TOR_MIN(args->mc, args->m - block->row);
+    block->a = args->pack_a ? NULL : args->a + a + block->row * args->a_row;
+    block->b = args->b + b;
+    block->bias = args->bias ? args->bias + bias : NULL;
+    if (!e) {
+        block->c_row = args->c_row;
+        block->c = args->c + c + block->row * args->c_row;
+    } else if (!args->plan.own_c) {
+        int out = e->program->n_inputs;
+        block->c_row = e->row_stride[out];
+        block->c = (float *)e->data[out] + batch * e->batch_stride[out] + block->row * e->row_stride[out];
+    }
+}
+
+static void zero_or_bias(const Block *block, float *c, int64_t c_row, int64_t col, int64_t cols) {
+    for (int64_t i = 0; i < block->rows; i++) {
+        if (block->bias) memcpy(c + i * c_row, block->bias + col, (size_t)cols * sizeof(float));
+        else memset(c + i * c_row, 0, (size_t)cols * sizeof(float));
+    }
+}
+
+// The kernel over panel `panel` and k from k0; t holds a.
+static void run_panel(const Block *block, TorGemmTile *t, int64_t panel, int64_t k0) {
+    const TorGemmArgs *args = block->args;
+    const TorGemmKernel *kernel = args->kernel;
+    int64_t nr = kernel->nr, col = panel * nr;
+    t->cols = TOR_MIN(nr, args->n - col);
+    t->bias = block->bias && k0 + t->kc == args->k ? block->bias + col : NULL;
+    t->ldb = nr;
+    if (args->b_packed) {
+        t->b = block->b + (panel * args->k + k0) * nr;
+        // The same k of the next panel while this one is used; or b just ahead if it is used once.
+        t->next = t->b + (block->rows > kernel->mr ? args->k * nr : 512);
+    } else {
+        const float *b = block->b + k0 * args->b_row + col * args->b_col;
+        if (!(kernel->flags & TOR_GEMM_PACKED) && t->cols == nr) {
+            t->b = b, t->ldb = args->b_row;
+        } else {
+            kernel = args->plan.tail;
+            tor_gemm_copy(block->b_copy, nr, b, args->b_row, args->b_col, t->kc, t->cols);
+            for (int64_t p = 0; t->cols < nr && p < t->kc; p++) memset(block->b_copy + p * nr + t->cols, 0, (size_t)(nr - t->cols) * sizeof(float));
+            t->b = block->b_copy;
+        }
+        t->next = t->b;
+    }
+    kernel->run(t);
+}
+
+static void run_block(const Block *block, int64_t first_panel, int64_t end_panel) {
+    const TorGemmArgs *args = block->args;
+    int64_t nr = args->kernel->nr, panels = args->nc / nr, copied_k = -1;
+    for (int64_t p0 = first_panel; p0 < end_panel; p0 += panels) {
+        int64_t p1 = TOR_MIN(p0 + panels, end_panel), col = p0 * nr, cols = TOR_MIN(p1 * nr, args->n) - col;
+        float *c = args->plan.own_c ? block->c_own : block->c + col;
+        int64_t c_row = args->plan.own_c ? cols : block->c_row;
+        if (args->k == 0) zero_or_bias(block, c, c_row, col, cols);
+        for (int64_t k0 = 0; k0 < args->k; k0 += args->kc) {
+            TorGemmTile t = {.rows = block->rows, .kc = TOR_MIN(args->kc, args->k - k0), .ldc = c_row, .accumulate = k0 > 0};
+            if (args->plan.copy_a) {
+                t.a = block->a_copy, t.lda = t.kc;
+                if (copied_k != k0) {
+                    if (args->pack_a) args->pack_a(args->pack_ctx, block->batch, block->row, block->rows, k0, t.kc, block->a_copy);
+                    else tor_gemm_copy(block->a_copy, t.kc, block->a + k0 * args->a_col, args->a_row, args->a_col, block->rows, t.kc);
+                    copied_k = k0;
+                }
+            } else {
+                t.a = block->a + k0, t.lda = args->a_row;
+            }
+            for (int64_t p = p0; p < p1; p++) {
+                t.c = c + (p - p0) * nr;
+                run_panel(block, &t, p, k0);
+            }
+        }
+        if (args->epilogue)
+            tor_epilogue_run(args->epilogue, block->batch, block->row, block->rows, col, cols, c, c_row, block->epilogue_scratch);
+    }
+}
+
+void tor_gemm_run(const void *void_args, int64_t begin, int64_t end, void *scratch) {
+    const TorGemmArgs *args = void_args;
+    uint8_t *memory = scratch;
+    Block block = {.args = args};
+    block.a_copy = (float *)memory;
+    block.b_copy = (float *)(memory + args->plan.a_bytes);
+    block.c_own = (float *)(memory + args->plan.a_bytes + args->plan.b_bytes);
+    block.epilogue_scratch = memory + args->plan.a_bytes + args->plan.b_bytes + args->plan.c_bytes;
+
+    int64_t unit = begin * args->plan.units_per_item, end_unit = TOR_MIN(end * args->plan.units_per_item, args->plan.units);
+    while (unit < end_unit) {
+        int64_t panel = unit % args->plan.panels, row = unit / args->plan.panels;
+        int64_t count = TOR_MIN(args->plan.panels - panel, end_unit - unit);
+        locate(&block, row / args->plan.m_blocks, row % args->plan.m_blocks);
+        run_block(&block, panel, panel + count);
+        unit += count;
+    }
+}
+
+void tor_gemm_join_run(const void *args, int64_t begin, int64_t end, void *scratch) {
+    (void)args, (void)begin, (void)end, (void)scratch;
+}

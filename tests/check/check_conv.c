@@ -1,0 +1,442 @@
+/// The conv family against its oracle: every row, random shapes and strides, epilogues, threads;
+/// and ResNet-50's layers timed.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cpu.h"
+#include "harness.h"
+#include "kernels/conv/contract.h"
+
+typedef struct {
+    TorConvArgs conv;
+    TorConvPackArgs weight;
+    int64_t x_count, y_count, w_count;
+} Problem;
+
+typedef enum { CHANNELS_LAST, CHANNELS_FIRST, SHUFFLED } Layout;
+
+/// Strides of [b, c, d, h, w] with gaps for SHUFFLED; returns the elements spanned.
+static int64_t lay_out(int64_t *stride, const int64_t *size, Layout layout) {
+    int order[5] = {0, 1, 2, 3, 4};  // outermost first
+    if (layout == CHANNELS_LAST) memcpy(order, (int[]){0, 2, 3, 4, 1}, sizeof order);
+    if (layout == SHUFFLED)
+        for (int i = 4; i > 0; i--) {
+            int j = (int)tor_check_range(0, i), t = order[i];
+            order[i] = order[j];
+            order[j] = t;
+        }
+    int64_t step = layout == SHUFFLED ? tor_check_range(1, 2) : 1, last = 0;
+    for (int i = 4; i >= 0; i--) {
+        stride[order[i]] = step;
+        last += (size[order[i]] - 1) * step;
+        step *= TOR_MAX(size[order[i]], 1);
+        if (layout == SHUFFLED) step += tor_check_range(0, 3);
+    }
+    return last + 1;
+}
+
+static int64_t out_size(const TorConvArgs *a, int i) {
+    int64_t reach = (a->kernel[i] - 1) * a->dilation[i];
+    if (a->transposed) return (a->in_size[i] - 1) * a->stride[i] - 2 * a->padding[i] + reach + 1;
+    return (a->in_size[i] + 2 * a->padding[i] - reach - 1) / a->stride[i] + 1;
+}
+
+static void set_strides(Problem *p, Layout x, Layout y) {
+    TorConvArgs *a = &p->conv;
+    TorConvPackArgs *w = &p->weight;
+    p->x_count = lay_out(
+        a->x_stride,
+        (int64_t[]){a->batch, a->in_channels, a->in_size[0], a->in_size[1], a->in_size[2]}, x);
+    p->y_count = lay_out(
+        a->y_stride,
+        (int64_t[]){a->batch, a->out_channels, a->out_size[0], a->out_size[1], a->out_size[2]}, y);
+    int64_t taps = 1, c = a->in_channels / a->groups, o = a->out_channels / a->groups;
+    w->out_channels = a->out_channels;
+    w->in_channels = a->in_channels;
+    w->groups = a->groups;
+    for (int i = 2; i >= 0; i--) {
+        w->kernel[i] = a->kernel[i];
+        w->kernel_stride[i] = taps;
+        taps *= a->kernel[i];
+    }
+    w->in_stride = a->transposed ? o * taps : taps;
+    w->out_stride = a->transposed ? taps : c * taps;
+    w->group_stride = c * o * taps;
+    p->w_count = a->groups * c * o * taps;
+}
+
+/// out0 = relu(acc + in1)
+static const TorProgram residual = {
+    .n_inputs = 2,
+    .n_outputs = 1,
+    .n_instrs = 2,
+    .n_stages = 1,
+    .n_regs = 1,
+    .input_type = {TOR_float32, TOR_float32},
+    .output_type = {TOR_float32},
+    .instr = {{TOR_FN_add,
+               TOR_float32,
+               TOR_float32,
+               0,
+               {TOR_OPERAND_REG, 0},
+               {{TOR_OPERAND_INPUT, 0}, {TOR_OPERAND_INPUT, 1}}},
+              {TOR_FN_relu,
+               TOR_float32,
+               TOR_float32,
+               0,
+               {TOR_OPERAND_OUTPUT, 0},
+               {{TOR_OPERAND_REG, 0}}}},
+};
+
+static void pack(Problem *p, float **packed) {
+    size_t bytes = tor_conv_packed_bytes(p->conv.out_channels, p->conv.in_channels, p->conv.groups,
+                                         p->conv.kernel);
+    *packed = tor_check_buffer(bytes, TOR_CACHE_LINE);
+    tor_conv_pack_bind(&p->weight);
+    p->weight.packed = *packed;
+    int64_t half = tor_check_range(0, p->weight.items);
+    tor_conv_pack_run(&p->weight, half, p->weight.items, NULL);
+    tor_conv_pack_run(&p->weight, 0, half, NULL);
+}
+
+static void run_team(const TorConvArgs *a, int threads) {
+    size_t bytes =
+        TOR_MAX((size_t)tor_round_up((int64_t)a->scratch_bytes, TOR_CACHE_LINE), TOR_CACHE_LINE);
+    uint8_t *scratch = tor_alloc(bytes * (size_t)threads);
+    memset(scratch, 0xFF, bytes * (size_t)threads);  // NaN
+    TorTeam team;
+    tor_team_begin(&team, threads, scratch, bytes);
+    tor_team_run(&team, tor_conv_run, a, a->items);
+    tor_team_end(&team);
+    tor_free(scratch);
+}
+
+static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias,
+                  bool with_epilogue) {
+    TorConvArgs *a = &p->conv;
+    set_strides(p, lx, ly);
+    tor_check_case(
+        "b=%d c=%d o=%d g=%d in=%dx%dx%d out=%dx%dx%d k=%dx%dx%d s=%d,%d,%d p=%d,%d,%d d=%d,%d,%d "
+        "t=%d x=%d y=%d fill=%d bias=%d ep=%d",
+        (int)a->batch, (int)a->in_channels, (int)a->out_channels, (int)a->groups,
+        (int)a->in_size[0], (int)a->in_size[1], (int)a->in_size[2], (int)a->out_size[0],
+        (int)a->out_size[1], (int)a->out_size[2], (int)a->kernel[0], (int)a->kernel[1],
+        (int)a->kernel[2], (int)a->stride[0], (int)a->stride[1], (int)a->stride[2],
+        (int)a->padding[0], (int)a->padding[1], (int)a->padding[2], (int)a->dilation[0],
+        (int)a->dilation[1], (int)a->dilation[2], a->transposed, lx, ly, fill, with_bias,
+        with_epilogue);
+    float *x = tor_check_buffer((size_t)p->x_count * 4, 4),
+          *w = tor_check_buffer((size_t)p->w_count * 4, 4), *packed;
+    // Huge finite values would overflow in one order of summation and not in another.
+    tor_check_fill(TOR_float32, x, p->x_count, fill == TOR_FILL_SPECIAL ? TOR_FILL_UNIFORM : fill);
+    for (int i = 0; fill == TOR_FILL_SPECIAL && i < 12; i++)
+        x[tor_check_range(0, p->x_count - 1)] = (float[]){NAN, INFINITY, -INFINITY, 1e-42f}[i % 4];
+    tor_check_fill(TOR_float32, w, p->w_count, fill == TOR_FILL_SPECIAL ? TOR_FILL_UNIFORM : fill);
+    float *got = tor_check_buffer((size_t)p->y_count * 4, 4),
+          *want = tor_check_buffer((size_t)p->y_count * 4, 4);
+    float *bias = NULL, *add = NULL;
+    if (with_bias) {
+        bias = tor_check_buffer((size_t)a->out_channels * 4, 4);
+        tor_check_fill(TOR_float32, bias, a->out_channels,
+                       fill == TOR_FILL_SPECIAL ? TOR_FILL_UNIFORM : fill);
+    }
+    p->weight.weight = w;
+    pack(p, &packed);
+    a->x = x;
+    a->bias = bias;
+    a->packed = packed;
+    TorEpilogue epilogue = {0};
+    a->epilogue = NULL;
+    int64_t pixels = a->batch * a->out_size[0] * a->out_size[1] * a->out_size[2],
+            wide = a->out_channels + 3;
+    if (with_epilogue) {
+        tor_epilogue_bind(&epilogue, &residual);
+        add = tor_check_buffer((size_t)(pixels * a->out_channels) * 4, 4);
+        tor_check_fill(TOR_float32, add, pixels * a->out_channels,
+                       fill == TOR_FILL_SPECIAL ? TOR_FILL_UNIFORM : fill);
+        epilogue.data[1] = add;
+        epilogue.row_stride[1] = a->out_channels;
+        epilogue.col_stride[1] = epilogue.col_stride[2] = 1;
+        epilogue.row_stride[2] = wide;
+        p->y_count = (pixels - 1) * wide + a->out_channels;
+        got = tor_check_buffer((size_t)p->y_count * 4, 4);
+        want = tor_check_buffer((size_t)p->y_count * 4, 4);
+        a->epilogue = &epilogue;
+    }
+    const char *reason;
+    TOR_CHECK(tor_conv_supported(a, &reason));
+    tor_conv_bind(a);
+
+    a->y = want;
+    epilogue.data[2] = want;
+    tor_conv_run_ref(a, &p->weight);
+    a->y = got;
+    epilogue.data[2] = got;
+    uint8_t *scratch = tor_check_buffer(a->scratch_bytes, TOR_CACHE_LINE);
+    memset(scratch, 0xFF, a->scratch_bytes);
+    tor_conv_run(a, 0, a->items, scratch);
+    double products =
+        2 + (double)(a->in_channels / a->groups * a->kernel[0] * a->kernel[1] * a->kernel[2]);
+    double tolerance = fill == TOR_FILL_EXACT ? 0 : 4e-7 * products;
+    tor_check_compare(TOR_float32, got, want, p->y_count, fill == TOR_FILL_EXACT ? 0 : 1e-6,
+                      TOR_MIN(tolerance, 1e-4));
+
+    float *again = tor_check_buffer((size_t)p->y_count * 4, 4);
+    a->y = again;
+    epilogue.data[2] = again;
+    run_team(a, (int)tor_check_range(2, 5));
+    tor_check_same(again, got, (size_t)p->y_count * 4);
+    tor_check_done();
+}
+
+static Problem make(int64_t batch, int64_t c, int64_t o, int64_t groups, int64_t size,
+                    int64_t kernel, int64_t stride, int64_t padding) {
+    Problem p = {.conv = {.batch = batch,
+                          .in_channels = c,
+                          .out_channels = o,
+                          .groups = groups,
+                          .in_size = {1, size, size},
+                          .kernel = {1, kernel, kernel},
+                          .stride = {1, stride, stride},
+                          .padding = {0, padding, padding},
+                          .dilation = {1, 1, 1}}};
+    for (int i = 0; i < 3; i++) p.conv.out_size[i] = out_size(&p.conv, i);
+    return p;
+}
+
+/// The shapes around microkernel, panel and tile sizes.
+static void tiles(void) {
+    static const int64_t channels[] = {1, 3, 8, 16, 17, 31, 64};
+    static const int64_t sizes[] = {1, 2, 5, 7, 12, 13};
+    for (size_t i = 0; i < TOR_COUNT_OF(channels); i++)
+        for (size_t j = 0; j < TOR_COUNT_OF(sizes); j++)
+            for (int64_t k = 1; k <= 3; k += 2) {
+                Problem p = make(1, 64 / channels[i] + 1, channels[i], 1, sizes[j], k, 1, k / 2);
+                check(&p, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_EXACT, true, false);
+            }
+}
+
+/// The kinds of layers in ResNet-50, ResNeXt, MobileNet, at small sizes.
+static void layers(void) {
+    static const int64_t shape[][8] = {
+        {1, 3, 64, 1, 37, 7, 2, 3},     {2, 64, 64, 1, 14, 3, 1, 1},  {1, 256, 64, 1, 7, 1, 1, 0},
+        {2, 128, 128, 1, 14, 3, 2, 1},  {2, 64, 128, 1, 14, 1, 2, 0}, {1, 512, 512, 1, 7, 3, 1, 1},
+        {1, 32, 32, 32, 14, 3, 1, 1},   {2, 33, 33, 33, 15, 3, 2, 1}, {1, 16, 48, 16, 9, 3, 1, 1},
+        {1, 128, 128, 32, 9, 3, 1, 1},  {1, 24, 24, 12, 9, 3, 2, 1},  {1, 72, 72, 9, 11, 3, 1, 1},
+        {1, 36, 36, 9, 11, 5, 1, 2},    {2, 64, 64, 4, 8, 3, 1, 1},   {1, 1, 8, 1, 20, 5, 1, 2},
+        {1, 144, 144, 144, 7, 5, 1, 2}, {1, 700, 24, 1, 1, 1, 1, 0},  {3, 16, 16, 1, 11, 1, 1, 0},
+        {1, 16, 16, 1, 50, 16, 16, 0},  {1, 8, 8, 1, 160, 3, 1, 1},
+    };
+    for (size_t i = 0; i < TOR_COUNT_OF(shape); i++)
+        for (int layout = 0; layout < 4; layout++) {
+            Problem p = make(shape[i][0], shape[i][1], shape[i][2], shape[i][3], shape[i][4],
+                             shape[i][5], shape[i][6], shape[i][7]);
+            check(&p, layout & 1 ? CHANNELS_FIRST : CHANNELS_LAST,
+                  layout & 2 ? CHANNELS_FIRST : CHANNELS_LAST, TOR_FILL_UNIFORM, layout & 1, false);
+            if (layout < 2)
+                check(&p, layout & 1 ? CHANNELS_FIRST : CHANNELS_LAST, CHANNELS_LAST,
+                      TOR_FILL_UNIFORM, true, true);
+        }
+}
+
+static void random_shapes(void) {
+    for (int n = 0; n < 700;) {
+        Problem p = {0};
+        TorConvArgs *a = &p.conv;
+        bool big = tor_check_range(0, 9) == 0;
+        a->batch = tor_check_range(1, 3);
+        a->groups = tor_check_coin() ? 1 : tor_check_range(1, 9);
+        a->in_channels = a->groups * (tor_check_coin() ? tor_check_range(1, 5)
+                                                       : tor_check_range(1, big ? 200 : 40));
+        a->out_channels = a->groups * tor_check_range(1, big ? 70 : 20);
+        if (tor_check_range(0, 4) == 0) {  // narrow groups
+            int64_t width = (int64_t)1 << tor_check_range(1, 4);
+            a->groups = tor_check_range(2, 12);
+            a->in_channels = a->out_channels = a->groups * width;
+        }
+        if (tor_check_range(0, 3) == 0) {  // depthwise
+            a->groups = a->in_channels = tor_check_range(2, 70);
+            a->out_channels = a->groups * tor_check_range(1, 3);
+        }
+        a->transposed = tor_check_range(0, 3) == 0;
+        int rank = (int)tor_check_range(1, 3);
+        bool fits = true;
+        for (int i = 0; i < 3; i++) {
+            bool used = i >= 3 - rank;
+            a->kernel[i] = used ? tor_check_range(1, rank == 3 ? 3 : 5) : 1;
+            a->stride[i] = used ? tor_check_range(1, 3) : 1;
+            a->dilation[i] = used && tor_check_range(0, 2) == 0 ? tor_check_range(1, 3) : 1;
+            a->padding[i] = used && tor_check_coin() ? tor_check_range(0, 4) : 0;
+            a->in_size[i] = used ? tor_check_range(1, rank == 1 ? 150 : rank == 2 ? 18 : 7) : 1;
+            a->out_size[i] = out_size(a, i);
+            if (a->in_size[i] + 2 * a->padding[i] < (a->kernel[i] - 1) * a->dilation[i] + 1)
+                fits = false;
+            if (used && tor_check_range(0, 3) == 0)
+                a->out_size[i] += tor_check_range(0, 2);  // ceil, output padding
+            if (a->out_size[i] < 1) fits = false;
+        }
+        if (!fits) continue;
+        n++;
+        TorFill fill = tor_check_range(0, 3) ? TOR_FILL_EXACT : TOR_FILL_UNIFORM;
+        // Where much of y is made of padding, a bias keeps it from being zero.
+        bool bias = a->transposed || tor_check_coin();
+        for (int i = 0; i < 3; i++) bias |= a->padding[i] > 0 || a->out_size[i] > out_size(a, i);
+        check(&p, (Layout)tor_check_range(0, 2), (Layout)tor_check_range(0, 2), fill, bias,
+              tor_check_range(0, 3) == 0);
+    }
+}
+
+/// NaN and infinity in x reach what they should and nothing else. No padding: zero times infinity
+/// at the border is free.
+static void specials(void) {
+    Problem p = make(1, 16, 24, 1, 9, 3, 1, 0), q = make(1, 16, 24, 1, 9, 1, 1, 0),
+            d = make(1, 20, 20, 20, 9, 3, 1, 1);
+    check(&p, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, false);
+    check(&q, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, false);
+    check(&d, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, false);
+}
+
+static void empty(void) {
+    tor_check_case("empty");
+    Problem p = make(0, 16, 24, 1, 9, 3, 1, 0);
+    set_strides(&p, CHANNELS_LAST, CHANNELS_LAST);
+    tor_conv_bind(&p.conv);
+    TOR_CHECK(p.conv.items == 0);
+    Problem q = make(2, 0, 8, 1, 3, 3, 1, 1);
+    set_strides(&q, CHANNELS_LAST, CHANNELS_LAST);
+    tor_conv_bind(&q.conv);
+    float y[2 * 9 * 8], bias[8];
+    for (int i = 0; i < 8; i++) bias[i] = (float)i;
+    q.conv.y = y;
+    q.conv.bias = bias;
+    q.conv.packed = q.conv.x = y;
+    run_team(&q.conv, 1);
+    for (int i = 0; i < 2 * 9 * 8; i++) TOR_CHECK(y[i] == (float)(i % 8));
+    tor_check_done();
+}
+
+// Benches.
+
+typedef struct {
+    const char *name;
+    int times;  // in the network
+    int64_t c, o, groups, size, kernel, stride, padding;
+} Layer;
+
+static const Layer resnet50_layers[] = {
+    {"7x7/2 3->64 @224", 1, 3, 64, 1, 224, 7, 2, 3},
+    {"1x1 64->64 @56", 1, 64, 64, 1, 56, 1, 1, 0},
+    {"3x3 64->64 @56", 3, 64, 64, 1, 56, 3, 1, 1},
+    {"1x1 64->256 @56", 4, 64, 256, 1, 56, 1, 1, 0},
+    {"1x1 256->64 @56", 2, 256, 64, 1, 56, 1, 1, 0},
+    {"1x1 256->128 @56", 1, 256, 128, 1, 56, 1, 1, 0},
+    {"3x3/2 128->128 @56", 1, 128, 128, 1, 56, 3, 2, 1},
+    {"1x1 128->512 @28", 4, 128, 512, 1, 28, 1, 1, 0},
+    {"1x1/2 256->512 @56", 1, 256, 512, 1, 56, 1, 2, 0},
+    {"1x1 512->128 @28", 3, 512, 128, 1, 28, 1, 1, 0},
+    {"3x3 128->128 @28", 3, 128, 128, 1, 28, 3, 1, 1},
+    {"1x1 512->256 @28", 1, 512, 256, 1, 28, 1, 1, 0},
+    {"3x3/2 256->256 @28", 1, 256, 256, 1, 28, 3, 2, 1},
+    {"1x1 256->1024 @14", 6, 256, 1024, 1, 14, 1, 1, 0},
+    {"1x1/2 512->1024 @28", 1, 512, 1024, 1, 28, 1, 2, 0},
+    {"1x1 1024->256 @14", 5, 1024, 256, 1, 14, 1, 1, 0},
+    {"3x3 256->256 @14", 5, 256, 256, 1, 14, 3, 1, 1},
+    {"1x1 1024->512 @14", 1, 1024, 512, 1, 14, 1, 1, 0},
+    {"3x3/2 512->512 @14", 1, 512, 512, 1, 14, 3, 2, 1},
+    {"1x1 512->2048 @7", 3, 512, 2048, 1, 7, 1, 1, 0},
+    {"1x1/2 1024->2048 @14", 1, 1024, 2048, 1, 14, 1, 2, 0},
+    {"1x1 2048->512 @7", 2, 2048, 512, 1, 7, 1, 1, 0},
+    {"3x3 512->512 @7", 2, 512, 512, 1, 7, 3, 1, 1},
+};
+
+static const Layer other_layers[] = {
+    {"dw 3x3 32 @112", 1, 32, 32, 32, 112, 3, 1, 1},
+    {"dw 3x3/2 96 @112", 1, 96, 96, 96, 112, 3, 2, 1},
+    {"dw 3x3 144 @56", 1, 144, 144, 144, 56, 3, 1, 1},
+    {"dw 3x3 384 @14", 1, 384, 384, 384, 14, 3, 1, 1},
+    {"dw 3x3 960 @7", 1, 960, 960, 960, 7, 3, 1, 1},
+    {"dw 7x7 384 @14 (ConvNeXt)", 1, 384, 384, 384, 14, 7, 1, 3},
+    {"3x3 g32 128 @56 (ResNeXt)", 1, 128, 128, 32, 56, 3, 1, 1},
+    {"16x16/16 3->768 @224 (ViT)", 1, 3, 768, 1, 224, 16, 16, 0},
+    {"3x3 512->512 @64 (VAE)", 1, 512, 512, 1, 64, 3, 1, 1},
+};
+
+typedef struct {
+    TorConvArgs args;
+    void *scratch;
+} Bench;
+
+static void bench_run(void *ctx) {
+    Bench *b = ctx;
+    tor_conv_run(&b->args, 0, b->args.items, b->scratch);
+}
+
+static void bench_layer(const Layer *l, Layout x_layout, double *seconds, double *flops) {
+    Problem p = make(1, l->c, l->o, l->groups, l->size, l->kernel, l->stride, l->padding);
+    set_strides(&p, x_layout, CHANNELS_LAST);
+    float *x = tor_alloc((size_t)p.x_count * 4), *y = tor_alloc((size_t)p.y_count * 4),
+          *w = tor_alloc((size_t)p.w_count * 4);
+    tor_check_fill(TOR_float32, x, p.x_count, TOR_FILL_UNIFORM);
+    tor_check_fill(TOR_float32, w, p.w_count, TOR_FILL_UNIFORM);
+    float *packed = tor_alloc(tor_conv_packed_bytes(l->o, l->c, l->groups, p.conv.kernel));
+    float *bias = tor_alloc_zero((size_t)l->o * 4);
+    tor_conv_pack_bind(&p.weight);
+    p.weight.weight = w;
+    p.weight.packed = packed;
+    tor_conv_pack_run(&p.weight, 0, p.weight.items, NULL);
+    tor_conv_bind(&p.conv);
+    p.conv.x = x;
+    p.conv.y = y;
+    p.conv.bias = bias;
+    p.conv.packed = packed;
+    Bench b = {p.conv, tor_alloc(p.conv.scratch_bytes + 64)};
+    double work = 2.0 * (double)(p.w_count * p.conv.out_size[1] * p.conv.out_size[2]);
+    char name[96];
+    snprintf(name, sizeof name, "%s%s", l->name, x_layout == CHANNELS_FIRST ? " (nchw x)" : "");
+    tor_check_bench_flops(name, work, 1, bench_run, &b);
+    *seconds += l->times * tor_check_time(bench_run, &b);
+    *flops += l->times * work;
+    tor_free(b.scratch);
+    tor_free(bias);
+    tor_free(packed);
+    tor_free(w);
+    tor_free(x);
+    tor_free(y);
+}
+
+static void resnet50(void) {
+    double seconds = 0, flops = 0, ignore = 0;
+    for (size_t i = 0; i < TOR_COUNT_OF(resnet50_layers); i++)
+        bench_layer(&resnet50_layers[i], CHANNELS_LAST, &seconds, &flops);
+    printf("ResNet-50, batch 1, all convolutions: %.2f ms, %.1f GFLOP/s of %.1f\n", seconds * 1e3,
+           flops / seconds * 1e-9, tor_check_peak_flops() * 1e-9);
+    bench_layer(&resnet50_layers[0], CHANNELS_FIRST, &ignore, &ignore);
+}
+
+static void others(void) {
+    double ignore = 0;
+    for (size_t i = 0; i < TOR_COUNT_OF(other_layers); i++)
+        bench_layer(&other_layers[i], CHANNELS_LAST, &ignore, &ignore);
+}
+
+static void bind_time(void) {
+    Problem p = make(1, 256, 256, 1, 14, 3, 1, 1);
+    set_strides(&p, CHANNELS_LAST, CHANNELS_LAST);
+    double start = tor_check_seconds();
+    for (int i = 0; i < 10000; i++) tor_conv_bind(&p.conv);
+    printf("bind: %.0f ns\n", (tor_check_seconds() - start) * 1e5);
+}
+
+int main(int argc, char **argv) {
+    static const TorCheckTest tests[] = {{"tiles", tiles},
+                                         {"layers", layers},
+                                         {"random_shapes", random_shapes},
+                                         {"specials", specials},
+                                         {"empty", empty}},
+                              benches[] = {
+                                  {"bind", bind_time}, {"resnet50", resnet50}, {"others", others}};
+    return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
+}
