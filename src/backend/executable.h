@@ -1,0 +1,91 @@
+/// A compiled graph as the doors (Python, later the command line) see it.
+///
+/// A call has three steps, so that the host can make the output tensors with its own allocator:
+///     tor_exe_begin   inputs in, sizes bound, outputs described
+///     tor_exe_run     kernels run (no host lock needed); outputs filled
+///     tor_exe_end     the context goes back
+/// Many threads may be between begin and end of one executable at once.
+#ifndef TOR_BACKEND_EXECUTABLE_H
+#define TOR_BACKEND_EXECUTABLE_H
+
+#include "graph/graph.h"
+
+typedef struct TorExecutable TorExecutable;
+typedef struct TorCall TorCall;
+
+/// What the host gives for each graph input, in the graph's order.
+typedef struct {
+    void *data;             ///< of a tensor; may be NULL where it has no elements
+    const int64_t *size;    ///< borrowed until tor_exe_end
+    const int64_t *stride;  ///< elements; NULL: row-major
+    int64_t value;          ///< of an integer input
+    // Frozen inputs only: the identity of the tensor. `uid` is never used twice in a process.
+    uint64_t uid;
+    int64_t version;        ///< the host's change counter; 0 where it has none
+} TorCallInput;
+
+/// A graph output, as tor_exe_begin describes it.
+typedef struct {
+    TorDtype dtype;
+    int rank;
+    int from_input;         ///< >= 0: the output is this input itself: return the host's own tensor; data is not used
+    int64_t size[TOR_MAX_RANK], stride[TOR_MAX_RANK];  ///< elements
+    void *data;             ///< set by the host between begin and run
+} TorCallOutput;
+
+/// A tensor handed to the host for an external node. Its memory belongs to the call: the host must
+/// copy what it keeps.
+typedef struct {
+    TorDtype dtype;
+    int rank;
+    int graph_input;        ///< >= 0: this is graph input number ..: the host may use its own tensor
+    const int64_t *size, *stride;
+    void *data;
+} TorHostTensor;
+
+typedef struct {
+    void *user;
+    /// Runs external node `callable` (the number given to the graph). `ints` are the node's integer
+    /// operands. The host fills the memory of `outputs`, whose sizes and strides are fixed.
+    /// `token` is what the host gave to tor_exe_run.
+    ToroidStatus (*external)(void *user, void *token, int64_t callable, const TorHostTensor *inputs, int n_inputs,
+                             const int64_t *ints, int n_ints, const TorHostTensor *outputs, int n_outputs);
+} TorHost;
+
+typedef struct {
+    TorHost host;
+    int threads;            ///< 0: as tor_exe_run is told
+    bool freeze;            ///< use frozen inputs (true by default)
+    bool reference;         ///< every step by its reference kernel
+    const char *precision;  ///< "f32"; "bf16" is TOROID_UNSUPPORTED where no kernel has it
+} TorOptions;
+
+/// Takes the graph over (also on failure: *graph is then destroyed and NULL).
+ToroidStatus tor_exe_compile(TorExecutable **out, TorGraph **graph, const TorOptions *options);
+void tor_exe_destroy(TorExecutable **exe);
+
+ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, TorCall **call);
+int tor_exe_output_count(const TorExecutable *exe);
+TorCallOutput *tor_exe_outputs(TorCall *call);
+/// `threads` >= 1. Returns TOROID_INVALID for an index out of range in the data.
+ToroidStatus tor_exe_run(TorCall *call, int threads, void *token);
+void tor_exe_end(TorCall **call);
+
+/// Tells the frozen table that tensor `uid` is gone; what was made from it is freed. Any thread.
+void tor_frozen_forget(uint64_t uid);
+/// Makes every packed weight stale: all are checked by content and repacked at their next use.
+void tor_frozen_refresh(void);
+
+typedef struct {
+    uint64_t frozen_entries, frozen_bytes, frozen_packs;  ///< process-wide; packs = prologue results made so far
+    uint64_t steps, native_nodes, external_nodes;         ///< of this executable
+    uint64_t arena_bytes;                                 ///< largest arena bound so far
+    uint64_t binds, contexts;
+    uint64_t weight_bytes;                                ///< packed bytes this executable uses (last set)
+} TorExeStats;
+void tor_exe_stats(const TorExecutable *exe, TorExeStats *stats);  ///< exe may be NULL: process-wide fields only
+/// Tables for people: the graph as it came, the graph after the passes, the steps with their kernels.
+/// Free each with tor_free().
+ToroidStatus tor_exe_describe(const TorExecutable *exe, char **before, char **after, char **steps);
+
+#endif

@@ -1,0 +1,69 @@
+/// Inside a compiled graph.
+#ifndef TOR_BACKEND_INTERNAL_H
+#define TOR_BACKEND_INTERNAL_H
+
+#include <pthread.h>
+
+#include "backend/executable.h"
+#include "backend/frozen.h"
+#include "passes/prologue.h"
+#include "plan/plan.h"
+
+/// Results for one state of the frozen inputs. Immutable once it is in the executable's list, but for
+/// the count of references.
+typedef struct TorFrozenSet {
+    struct TorFrozenSet *next;
+    int references;            ///< the list's own is one of them; under the executable's lock
+    uint64_t epoch;
+    TorFrozenState *states;    ///< of the frozen inputs, in the order of exe->frozen_inputs
+    TorFrozenEntry **entries;  ///< of the prologue's results
+} TorFrozenSet;
+
+/// A static size or stride that an input must have.
+typedef struct {
+    uint32_t input;
+    int dim;                   ///< -1 - dim: a stride
+    int64_t value;
+} TorInputCheck;
+
+struct TorCall {
+    TorCall *next;
+    TorExecutable *exe;
+    TorContext *context;
+    TorFrozenSet *set;
+    TorPlanInput *inputs;      ///< the host's, then the prologue's results
+    TorFrozenState *states;    ///< scratch for the check
+};
+
+struct TorExecutable {
+    TorExecutable *next;       ///< in the list of all, for tor_frozen_forget()
+    TorGraph *g;
+    TorPlan *plan;
+    TorPrologue prologue;
+    TorPlan **prologue_plans;
+    size_t *prologue_bytes;
+    TorOptions options;
+    uint32_t n_inputs;         ///< that the host gives
+    uint32_t *frozen_inputs;   ///< that the prologue reads
+    uint32_t n_frozen;
+    TorInputCheck *checks;
+    size_t n_checks, check_capacity;
+    char *before, *after;      ///< tables
+    uint64_t native_nodes, external_nodes;
+
+    pthread_mutex_t lock;      ///< for what follows; held for pointer work only
+    TorFrozenSet *sets;        ///< most recently used first
+    TorCall *idle;
+    uint64_t contexts, binds, arena_bytes;
+};
+
+/// Finds or makes the results for the states in call->states, and gives the call a reference.
+ToroidStatus tor_frozen_set_find(TorCall *call);
+void tor_frozen_set_release(TorExecutable *exe, TorFrozenSet **set);
+/// Adds an executable to the list of those that hear of forgotten tensors, or takes it off.
+void tor_frozen_watch(TorExecutable *exe);
+void tor_frozen_unwatch(TorExecutable *exe);
+void tor_frozen_stats(TorExeStats *stats);
+void tor_call_destroy(TorCall **call);
+
+#endif

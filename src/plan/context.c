@@ -1,0 +1,243 @@
+// Binding a skeleton to sizes, and running it.
+#include <string.h>
+
+#include "plan/memory.h"
+#include "plan/step.h"
+
+typedef struct {
+    uint32_t input;
+    int what;      // dim, -1: the integer itself, -2 - dim: stride
+} Leaf;
+
+struct TorContext {
+    TorPlan *plan;
+    const TorPlanInput *inputs;
+    bool bound;
+    uint64_t binds;
+    int64_t *ints;
+    Leaf *leaves;             ///< what the integers ask of the inputs
+    int64_t *leaf_values;     ///< at the last bind
+    size_t n_leaves;
+    uint8_t *args;
+    TorRegionCall *calls;
+    uint32_t *call_step;
+    size_t n_calls;
+    size_t scratch_bytes, shared_bytes, arena_bytes;
+    TorRegion arena, scratch;
+    size_t *storage_bytes, *storage_at;
+    TorMemoryGap *gaps;
+    uint32_t *moving;         ///< pointers that change at each call: into inputs and outputs
+    size_t n_moving;
+    TorPlanOutput *outputs;
+    int error;                ///< raised by kernels
+};
+
+static void *need(size_t count, size_t bytes) { return tor_alloc_zero(count * bytes + 1); }
+
+ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
+    *out = NULL;
+    TorContext *c = tor_alloc_zero(sizeof *c);
+    if (!c) return tor_no_memory();
+    uint32_t n_ints = tor_int_count(plan->g);
+    c->plan = plan;
+    c->ints = need(n_ints, sizeof *c->ints);
+    c->leaves = need(n_ints, sizeof *c->leaves);
+    c->leaf_values = need(n_ints, sizeof *c->leaf_values);
+    c->args = need(plan->args_bytes, 1);
+    c->calls = need(plan->n_steps * TOR_STEP_REGIONS, sizeof *c->calls);
+    c->call_step = need(plan->n_steps * TOR_STEP_REGIONS, sizeof *c->call_step);
+    c->storage_bytes = need(plan->n_storages, sizeof *c->storage_bytes);
+    c->storage_at = need(plan->n_storages, sizeof *c->storage_at);
+    c->gaps = need(plan->n_storages + 2, sizeof *c->gaps);
+    c->moving = need(plan->n_pointers, sizeof *c->moving);
+    c->outputs = need((size_t)plan->n_returned, sizeof *c->outputs);
+    if (!c->ints || !c->leaves || !c->leaf_values || !c->args || !c->calls || !c->call_step || !c->storage_bytes || !c->storage_at || !c->gaps || !c->moving || !c->outputs) {
+        tor_context_destroy(&c);
+        return tor_no_memory();
+    }
+    for (uint32_t i = 0; i < n_ints; i++) {
+        const TorInt *x = tor_int_get(plan->g, i);
+        if (x->op == TOR_INT_size) c->leaves[c->n_leaves++] = (Leaf){x->a, (int)x->b};
+        if (x->op == TOR_INT_stride) c->leaves[c->n_leaves++] = (Leaf){x->a, -2 - (int)x->b};
+        if (x->op == TOR_INT_scalar) c->leaves[c->n_leaves++] = (Leaf){x->a, -1};
+    }
+    for (size_t i = 0; i < plan->n_pointers; i++) {
+        TorStorageKind kind = plan->storages[plan->pointers[i].storage].kind;
+        if (kind == TOR_STORAGE_INPUT || kind == TOR_STORAGE_OUTPUT) c->moving[c->n_moving++] = (uint32_t)i;
+    }
+    const TorNode *sink = plan->g->output;
+    for (int k = 0; k < sink->n_inputs; k++) {
+        if (plan->output_of[k] < 0) continue;
+        const TorValue *v = tor_in(sink, k);
+        TorPlanOutput *o = &c->outputs[plan->output_of[k]];
+        *o = (TorPlanOutput){.dtype = v->dtype, .rank = v->rank, .from_input = v->node->op == TOR_OP_input ? (int)tor_attr_int(v->node, TOR_ATTR_index, 0) : -1};
+    }
+    *out = c;
+    return TOROID_OK;
+}
+
+void tor_context_destroy(TorContext **context) {
+    if (!context || !*context) return;
+    TorContext *c = *context;
+    void *blocks[] = {c->ints, c->leaves, c->leaf_values, c->args, c->calls, c->call_step, c->storage_bytes, c->storage_at, c->gaps, c->moving, c->outputs};
+    for (size_t i = 0; i < TOR_COUNT_OF(blocks); i++) tor_free(blocks[i]);
+    tor_region_destroy(&c->arena);
+    tor_region_destroy(&c->scratch);
+    tor_free(c);
+    *context = NULL;
+}
+
+// ---------------------------------------------------------------- bind
+
+static int64_t input_stride(const TorPlanInput *in, int rank, int dim) {
+    if (in->stride) return in->stride[dim];
+    int64_t stride = 1;
+    for (int d = rank - 1; d > dim; d--) stride *= in->size[d];
+    return stride;
+}
+
+static int64_t leaf_value(void *user, uint32_t input, int what) {
+    const TorContext *c = user;
+    const TorPlanInput *in = &c->inputs[input];
+    if (what == -1) return in->value;
+    if (what >= 0) return in->size[what];
+    return input_stride(in, c->plan->g->inputs[input].value->rank, -2 - what);
+}
+
+static size_t extent(const TorContext *c, const TorValue *root) {
+    int64_t last = 0;
+    for (int d = 0; d < root->rank; d++) {
+        int64_t size = c->ints[root->dim[d]];
+        if (size == 0) return 0;
+        last += (size - 1) * c->ints[root->stride[d]];
+    }
+    return (size_t)(last + 1) * tor_dtype_size(root->dtype);
+}
+
+static ToroidStatus place_arena(TorContext *c) {
+    const TorPlan *plan = c->plan;
+    for (size_t i = 0; i < plan->n_storages; i++) {
+        const TorStorage *s = &plan->storages[i];
+        if (s->kind == TOR_STORAGE_ARENA) c->storage_bytes[i] = s->bytes ? s->bytes : extent(c, s->root);
+    }
+    c->arena_bytes = tor_memory_assign(plan->lifetimes, c->storage_bytes, c->storage_at, c->gaps);
+    bool moved;
+    return tor_region_fit(&c->arena, c->arena_bytes + c->shared_bytes + TOR_CACHE_LINE, &moved);
+}
+
+static void *element(void *base, const TorContext *c, const TorPointer *p) {
+    return base ? (uint8_t *)base + c->ints[p->offset] * (int64_t)p->element : NULL;
+}
+
+static void set_fixed_pointers(TorContext *c) {
+    const TorPlan *plan = c->plan;
+    for (size_t i = 0; i < plan->n_pointers; i++) {
+        const TorPointer *p = &plan->pointers[i];
+        const TorStorage *s = &plan->storages[p->storage];
+        void **field = (void **)(c->args + p->at);
+        if (s->kind == TOR_STORAGE_ARENA) *field = element((uint8_t *)c->arena.base + c->storage_at[p->storage], c, p);
+        else if (s->kind == TOR_STORAGE_CONSTANT) *field = element((void *)(uintptr_t)s->constant, c, p);
+    }
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        const TorStep *s = &plan->steps[i];
+        if (s->shared_at != SIZE_MAX) *(void **)(c->args + s->args_at + s->shared_at) = (uint8_t *)c->arena.base + c->arena_bytes;
+    }
+}
+
+static ToroidStatus bind(TorContext *c) {
+    TorPlan *plan = c->plan;
+    c->bound = false;
+    TOR_TRY(tor_int_eval(plan->g, leaf_value, c, c->ints));
+    c->n_calls = c->scratch_bytes = c->shared_bytes = 0;
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        const TorStep *step = &plan->steps[i];
+        TorBinder b = {.ints = c->ints, .args = c->args + step->args_at, .error = &c->error};
+        step->kind->bind(step->data, &b);
+        for (int k = 0; k < b.n_calls; k++) {
+            c->call_step[c->n_calls] = (uint32_t)i;
+            c->calls[c->n_calls++] = b.calls[k];
+        }
+        c->scratch_bytes = TOR_MAX(c->scratch_bytes, b.scratch_bytes);
+        c->shared_bytes = TOR_MAX(c->shared_bytes, b.shared_bytes);
+    }
+    TOR_TRY(place_arena(c));
+    set_fixed_pointers(c);
+    const TorNode *sink = plan->g->output;
+    for (int k = 0; k < sink->n_inputs; k++) {
+        if (plan->output_of[k] < 0) continue;
+        const TorValue *v = tor_in(sink, k);
+        TorPlanOutput *o = &c->outputs[plan->output_of[k]];
+        for (int d = 0; d < v->rank; d++) {
+            o->size[d] = c->ints[v->dim[d]];
+            o->stride[d] = c->ints[v->stride[d]];
+        }
+    }
+    c->bound = true;
+    c->binds++;
+    return TOROID_OK;
+}
+
+ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs) {
+    c->inputs = inputs;
+    bool same = c->bound;
+    for (size_t i = 0; i < c->n_leaves; i++) {
+        int64_t value = leaf_value(c, c->leaves[i].input, c->leaves[i].what);
+        same &= value == c->leaf_values[i];
+        c->leaf_values[i] = value;
+    }
+    return same ? TOROID_OK : bind(c);
+}
+
+// ---------------------------------------------------------------- run
+
+ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
+    const TorPlan *plan = c->plan;
+    for (size_t i = 0; i < c->n_moving; i++) {
+        const TorPointer *p = &plan->pointers[c->moving[i]];
+        const TorStorage *s = &plan->storages[p->storage];
+        void *base = s->kind == TOR_STORAGE_INPUT ? c->inputs[s->number].data : c->outputs[s->number].data;
+        *(void **)(c->args + p->at) = element(base, c, p);
+    }
+    size_t scratch = (c->scratch_bytes + TOR_CACHE_LINE - 1) / TOR_CACHE_LINE * TOR_CACHE_LINE;
+    bool moved;
+    TOR_TRY(tor_region_fit(&c->scratch, scratch * (size_t)threads, &moved));
+    c->error = 0;
+    TorTeam team;
+    tor_team_begin(&team, threads, c->scratch.base, scratch);
+    ToroidStatus status = TOROID_OK;
+    for (size_t i = 0; i < c->n_calls && status == TOROID_OK; i++) {
+        const TorRegionCall *call = &c->calls[i];
+        if (call->run) {
+            tor_team_run(&team, call->run, call->args, call->items);
+        } else {
+            tor_team_rest(&team);
+            status = tor_external_run(plan, call->args, token);
+        }
+    }
+    tor_team_end(&team);
+    for (size_t i = 0; c->error && status == TOROID_OK && i < plan->n_steps; i++)
+        status = tor_index_error(&plan->steps[i], c->args + plan->steps[i].args_at);
+    if (c->error && status == TOROID_OK) status = tor_invalid("index out of range");
+    return status;
+}
+
+TorPlanOutput *tor_context_outputs(TorContext *c) { return c->outputs; }
+size_t tor_context_arena_bytes(const TorContext *c) { return c->arena_bytes + c->shared_bytes; }
+uint64_t tor_context_binds(const TorContext *c) { return c->binds; }
+void tor_context_trim(TorContext *c) {
+    tor_region_trim(&c->arena);
+    tor_region_trim(&c->scratch);
+}
+
+const TorRegionCall *tor_context_calls(const TorContext *c, size_t step, int *count) {
+    *count = 0;
+    const TorRegionCall *first = NULL;
+    for (size_t i = 0; i < c->n_calls; i++)
+        if (c->call_step[i] == step) {
+            if (!first) first = &c->calls[i];
+            (*count)++;
+        }
+    return first;
+}
+
+const void *tor_context_args(const TorContext *c, size_t step) { return c->args + c->plan->steps[step].args_at; }

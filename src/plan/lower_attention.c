@@ -1,0 +1,84 @@
+// Steps of the attention family.
+#include <string.h>
+
+#include "kernels/attention/contract.h"
+#include "plan/step.h"
+
+typedef struct {
+    TorDim b, h, g, m, n, d, e;
+    TorDim q[4], k[4], v[4], mask[4], out[4];
+    TorAttentionMask mask_kind;
+    bool causal;
+    float scale;
+} AttentionData;
+
+static void bind_attention(const void *data, TorBinder *b) {
+    const AttentionData *t = data;
+    TorAttentionArgs *args = b->args;
+    const int64_t *ints = b->ints;
+    args->b = ints[t->b];
+    args->h = ints[t->h];
+    args->g = ints[t->g];
+    args->m = ints[t->m];
+    args->n = ints[t->n];
+    args->d = ints[t->d];
+    args->e = ints[t->e];
+    tor_bind_dims(ints, t->q, 4, args->q_stride);
+    tor_bind_dims(ints, t->k, 4, args->k_stride);
+    tor_bind_dims(ints, t->v, 4, args->v_stride);
+    tor_bind_dims(ints, t->out, 4, args->out_stride);
+    if (t->mask_kind != TOR_ATTENTION_NO_MASK) tor_bind_dims(ints, t->mask, 4, args->mask_stride);
+    args->mask_kind = t->mask_kind;
+    args->causal = t->causal;
+    args->scale = t->scale;
+    tor_attention_bind(args);
+    b->scratch_bytes = args->scratch_bytes;
+    b->shared_bytes = args->partial_bytes;
+    tor_bind_region(b, tor_attention_run, args, args->items);
+    if (args->combine_items) tor_bind_region(b, tor_attention_combine, args, args->combine_items);
+}
+
+static const char *attention_kernel(const void *args) {
+    const TorAttentionKernel *kernel = ((const TorAttentionArgs *)args)->kernel;
+    return kernel ? tor_attention_kernel_name(kernel) : NULL;
+}
+
+static const TorStepKind attention_kind = {.name = "attention", .bind = bind_attention, .kernel = attention_kernel};
+
+ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node) {
+    const TorValue *q = tor_in(node, 0), *out = node->outputs[0];
+    if (q->dtype != TOR_float32) return tor_refuse("attention in %s: only float32 has kernels", tor_dtype_name(q->dtype));
+    TorView view[4], mask, result;
+    for (int i = 0; i < 3; i++) TOR_TRY(tor_plan_view(plan, tor_in(node, i), &view[i]));
+    TOR_TRY(tor_plan_view(plan, out, &result));
+    AttentionData *t;
+    TOR_TRY(tor_step_add(plan, &attention_kind, node, sizeof *t, sizeof(TorAttentionArgs), &t));
+    t->b = view[0].dim[0];
+    t->h = view[0].dim[1];
+    t->g = view[1].dim[1];
+    t->m = view[0].dim[2];
+    t->n = view[1].dim[2];
+    t->d = view[0].dim[3];
+    t->e = view[2].dim[3];
+    memcpy(t->q, view[0].stride, sizeof t->q);
+    memcpy(t->k, view[1].stride, sizeof t->k);
+    memcpy(t->v, view[2].stride, sizeof t->v);
+    memcpy(t->out, result.stride, sizeof t->out);
+    t->causal = tor_attr_int(node, TOR_ATTR_causal, 0);
+    t->scale = (float)tor_attr_float(node, TOR_ATTR_scale, 1);
+    TOR_TRY(tor_step_pointer(plan, &view[0], offsetof(TorAttentionArgs, q)));
+    TOR_TRY(tor_step_pointer(plan, &view[1], offsetof(TorAttentionArgs, k)));
+    TOR_TRY(tor_step_pointer(plan, &view[2], offsetof(TorAttentionArgs, v)));
+    TOR_TRY(tor_step_pointer(plan, &result, offsetof(TorAttentionArgs, out)));
+    if (node->n_inputs > 3) {
+        TOR_TRY(tor_plan_view(plan, tor_in(node, 3), &mask));
+        if (mask.dtype != TOR_bool && mask.dtype != TOR_float32) return tor_refuse("a mask of %s", tor_dtype_name(mask.dtype));
+        TorDim scores[4] = {t->b, t->h, t->m, t->n};
+        TorView wide = tor_view_broadcast(plan, &mask, 4, scores);
+        memcpy(t->mask, wide.stride, sizeof t->mask);
+        t->mask_kind = mask.dtype == TOR_bool ? TOR_ATTENTION_MASK_BOOL : TOR_ATTENTION_MASK_F32;
+        TOR_TRY(tor_step_pointer(plan, &mask, offsetof(TorAttentionArgs, mask)));
+    }
+    tor_step_shared(plan, offsetof(TorAttentionArgs, partial));
+    return TOROID_OK;
+}

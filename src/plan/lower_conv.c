@@ -1,0 +1,129 @@
+// Steps of the conv family. One and two spatial dims get leading ones.
+#include <string.h>
+
+#include "kernels/conv/contract.h"
+#include "plan/epilogue.h"
+#include "plan/spatial.h"
+
+typedef struct {
+    TorConvArgs conv;
+    TorEpilogue epilogue;
+} ConvStepArgs;
+
+typedef struct {
+    TorConvArgs fixed;             ///< what is known at compile time
+    TorDim batch, in[3], out[3], x_stride[5], y_stride[5];
+    TorEpilogueData epilogue;
+} ConvData;
+
+static void bind_conv(const void *data, TorBinder *b) {
+    const ConvData *d = data;
+    ConvStepArgs *step = b->args;
+    TorConvArgs *args = &step->conv;
+    const int64_t *ints = b->ints;
+    *args = d->fixed;
+    args->batch = ints[d->batch];
+    tor_bind_dims(ints, d->in, 3, args->in_size);
+    tor_bind_dims(ints, d->out, 3, args->out_size);
+    tor_bind_dims(ints, d->x_stride, 5, args->x_stride);
+    tor_bind_dims(ints, d->y_stride, 5, args->y_stride);
+    args->epilogue = tor_bind_epilogue(&d->epilogue, ints, &step->epilogue);
+    tor_conv_bind(args);
+    b->scratch_bytes = args->scratch_bytes;
+    tor_bind_region(b, tor_conv_run, args, args->items);
+}
+
+static const char *conv_kernel(const void *args) {
+    const TorConvRow *row = ((const ConvStepArgs *)args)->conv.row;
+    return row ? row->name : NULL;
+}
+
+static const TorStepKind conv_kind = {.name = "conv", .bind = bind_conv, .kernel = conv_kernel};
+
+ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
+    TorGraph *g = plan->g;
+    const TorValue *x = tor_in(node, 0), *out = node->outputs[0];
+    int spatial = x->rank - 2;
+    bool has_bias = tor_attr_int(node, TOR_ATTR_has_bias, node->n_inputs > 2);
+    if (x->dtype != TOR_float32) return tor_refuse("conv in %s: only float32 has kernels", tor_dtype_name(x->dtype));
+    if (spatial < 1 || spatial > 3) return tor_refuse("conv with %d spatial dims", spatial);
+    TorView from, weight, bias, to;
+    TOR_TRY(tor_plan_view(plan, x, &from));
+    TOR_TRY(tor_plan_view(plan, tor_in(node, 1), &weight));
+    TOR_TRY(tor_plan_view(plan, out, &to));
+    ConvData *d;
+    TOR_TRY(tor_step_add(plan, &conv_kind, node, sizeof *d, sizeof(ConvStepArgs), &d));
+    TorConvArgs *f = &d->fixed;
+    if (!tor_int_known(g, x->dim[1], &f->in_channels)) return tor_refuse("conv: the number of channels is not known");
+    f->out_channels = tor_attr_int(node, TOR_ATTR_n, 0);
+    f->groups = tor_attr_int(node, TOR_ATTR_groups, 1);
+    f->transposed = tor_attr_int(node, TOR_ATTR_transposed, 0);
+    tor_spatial_attr(node, TOR_ATTR_kernel, spatial, 1, f->kernel);
+    tor_spatial_attr(node, TOR_ATTR_stride, spatial, 1, f->stride);
+    tor_spatial_attr(node, TOR_ATTR_padding, spatial, 0, f->padding);
+    tor_spatial_attr(node, TOR_ATTR_dilation, spatial, 1, f->dilation);
+    d->batch = x->dim[0];
+    tor_spatial_dims(g, spatial, x->dim + 2, d->in);
+    tor_spatial_dims(g, spatial, out->dim + 2, d->out);
+    tor_spatial_strides(g, spatial, from.stride, d->x_stride);
+    tor_spatial_strides(g, spatial, to.stride, d->y_stride);
+    const char *reason = NULL;
+    if (!tor_conv_supported(f, &reason)) return tor_refuse("%s", reason);
+    TOR_TRY(tor_step_pointer(plan, &from, offsetof(TorConvArgs, x)));
+    TOR_TRY(tor_step_pointer(plan, &weight, offsetof(TorConvArgs, packed)));
+    if (has_bias) {
+        TOR_TRY(tor_plan_view(plan, tor_in(node, 2), &bias));
+        TOR_TRY(tor_step_pointer(plan, &bias, offsetof(TorConvArgs, bias)));
+    }
+    if (!tor_attr(node, TOR_ATTR_epilogue)) return tor_step_pointer(plan, &to, offsetof(TorConvArgs, y));
+    return tor_lower_epilogue(plan, node, 2 + has_bias, 1, 0, offsetof(ConvStepArgs, epilogue), &d->epilogue);
+}
+
+typedef struct {
+    TorConvPackArgs fixed;
+    TorDim stride[5];
+    bool transposed;
+} ConvPackData;
+
+static void bind_pack(const void *data, TorBinder *b) {
+    const ConvPackData *d = data;
+    TorConvPackArgs *args = b->args;
+    const int64_t *ints = b->ints;
+    *args = d->fixed;
+    int64_t first = ints[d->stride[0]], second = ints[d->stride[1]];
+    args->out_stride = d->transposed ? second : first;
+    args->in_stride = d->transposed ? first : second;
+    args->group_stride = d->transposed ? args->in_channels / args->groups * args->in_stride : args->out_channels / args->groups * args->out_stride;
+    tor_bind_dims(ints, d->stride + 2, 3, args->kernel_stride);
+    tor_conv_pack_bind(args);
+    b->scratch_bytes = args->scratch_bytes;
+    tor_bind_region(b, tor_conv_pack_run, args, args->items);
+}
+
+static const TorStepKind pack_kind = {.name = "pack", .bind = bind_pack};
+
+ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node) {
+    TorGraph *g = plan->g;
+    const TorValue *w = tor_in(node, 0);
+    int spatial = w->rank - 2;
+    int64_t size[TOR_MAX_RANK];
+    if (spatial < 1 || spatial > 3) return tor_refuse("conv with %d spatial dims", spatial);
+    if (w->dtype != TOR_float32) return tor_refuse("conv in %s: only float32 has kernels", tor_dtype_name(w->dtype));
+    for (int d = 0; d < w->rank; d++)
+        if (!tor_int_known(g, w->dim[d], &size[d])) return tor_refuse("packing a weight of unknown size");
+    TorView from, to;
+    TOR_TRY(tor_plan_view(plan, w, &from));
+    TOR_TRY(tor_plan_view(plan, node->outputs[0], &to));
+    ConvPackData *d;
+    TOR_TRY(tor_step_add(plan, &pack_kind, node, sizeof *d, sizeof(TorConvPackArgs), &d));
+    TorConvPackArgs *f = &d->fixed;
+    d->transposed = tor_attr_int(node, TOR_ATTR_transposed, 0);
+    f->groups = tor_attr_int(node, TOR_ATTR_groups, 1);
+    f->out_channels = d->transposed ? size[1] * f->groups : size[0];
+    f->in_channels = d->transposed ? size[0] : size[1] * f->groups;
+    for (int i = 0; i < 3; i++) f->kernel[i] = i < 3 - spatial ? 1 : size[2 + i - (3 - spatial)];
+    tor_spatial_strides(g, spatial, from.stride, d->stride);
+    plan->storages[to.storage].bytes = TOR_MAX(tor_conv_packed_bytes(f->out_channels, f->in_channels, f->groups, f->kernel), (size_t)1);
+    TOR_TRY(tor_step_pointer(plan, &from, offsetof(TorConvPackArgs, weight)));
+    return tor_step_pointer(plan, &to, offsetof(TorConvPackArgs, packed));
+}

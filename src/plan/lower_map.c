@@ -1,0 +1,67 @@
+// Fused nodes: a pointwise program over its index space, row axes last.
+#include <string.h>
+
+#include "kernels/pointwise/contract.h"
+#include "plan/step.h"
+
+typedef struct {
+    TorPrepared prepared;
+    int rank, row_rank;
+    TorDim size[TOR_MAX_RANK];
+    int n_operands;
+    TorDim stride[TOR_MAP_OPERANDS][TOR_MAX_RANK];
+} MapData;
+
+static void bind_map(const void *data, TorBinder *b) {
+    const MapData *m = data;
+    TorMapArgs *args = b->args;
+    int64_t size[TOR_MAP_RANK], stride[TOR_MAP_OPERANDS][TOR_MAP_RANK];
+    tor_bind_dims(b->ints, m->size, m->rank, size);
+    for (int i = 0; i < m->n_operands; i++) tor_bind_dims(b->ints, m->stride[i], m->rank, stride[i]);
+    tor_map_bind(args, &m->prepared, m->rank, m->row_rank, size, (const int64_t(*)[TOR_MAP_RANK])stride);
+    b->scratch_bytes = args->scratch_bytes;
+    tor_bind_region(b, tor_map_run, args, args->items);
+}
+
+static const TorStepKind map_kind = {.name = "map", .bind = bind_map};
+static const TorStepKind rows_kind = {.name = "rows", .bind = bind_map};
+
+ToroidStatus tor_lower_fused(TorPlan *plan, const TorNode *node) {
+    const TorProgram *program = tor_attr(node, TOR_ATTR_program)->blob;
+    const TorAttr *dims = tor_attr(node, TOR_ATTR_dims), *axes = tor_attr(node, TOR_ATTR_axes);
+    uint32_t rows = 0;
+    for (int i = 0; axes && i < axes->count; i++) rows |= 1u << axes->ints[i];
+    MapData *m;
+    TOR_TRY(tor_step_add(plan, rows ? &rows_kind : &map_kind, node, sizeof *m, sizeof(TorMapArgs), &m));
+    TOR_TRY(tor_program_verify(program));
+    tor_program_prepare(&m->prepared, program);
+    // The order of the index space: what is kept, then what the reductions run over.
+    int order[TOR_MAX_RANK];
+    for (int d = 0; d < dims->count; d++)
+        if (!(rows >> d & 1)) order[m->rank++] = d;
+    m->row_rank = dims->count - m->rank;
+    for (int d = 0; d < dims->count; d++)
+        if (rows >> d & 1) order[m->rank++] = d;
+    for (int d = 0; d < m->rank; d++) m->size[d] = dims->dims[order[d]];
+    m->n_operands = program->n_inputs + program->n_outputs;
+    for (int i = 0; i < m->n_operands; i++) {
+        bool input = i < program->n_inputs;
+        int output = i - program->n_inputs;
+        const TorValue *v = input ? tor_in(node, i) : node->outputs[output];
+        TorView view;
+        TOR_TRY(tor_plan_view(plan, v, &view));
+        if (!input && program->output_row[output]) {
+            // Reduced axes are missing, or there with size 1.
+            bool kept = view.rank == m->rank;
+            for (int d = 0, at = 0; d < m->rank; d++) {
+                bool reduced = rows >> order[d] & 1;
+                m->stride[i][d] = reduced ? tor_int_const(plan->g, 0) : view.stride[kept ? order[d] : at++];
+            }
+        } else {
+            TorView wide = tor_view_broadcast(plan, &view, dims->count, dims->dims);
+            for (int d = 0; d < m->rank; d++) m->stride[i][d] = wide.stride[order[d]];
+        }
+        TOR_TRY(tor_step_pointer(plan, &view, offsetof(TorMapArgs, data) + (size_t)i * sizeof(void *)));
+    }
+    return TOROID_OK;
+}

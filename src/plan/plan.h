@@ -1,0 +1,72 @@
+/// Plans: a graph after its passes becomes a skeleton of steps, once; a context binds the skeleton to
+/// sizes and runs it.
+///
+/// The skeleton (TorPlan) is constant after tor_plan_create() and shared by all contexts. A context
+/// has memory for everything a run needs; one thread uses it at a time. Binding evaluates the graph's
+/// integers, lays out the arena and fills each step's arguments; it allocates nothing once the
+/// context exists, and is skipped when no size changed.
+#ifndef TOR_PLAN_PLAN_H
+#define TOR_PLAN_PLAN_H
+
+#include "graph/graph.h"
+
+typedef struct TorPlan TorPlan;
+typedef struct TorContext TorContext;
+
+/// A tensor that the host lends, one for each graph input.
+typedef struct {
+    void *data;
+    const int64_t *size;    ///< read for inputs whose sizes the graph asks for
+    const int64_t *stride;  ///< elements; NULL: row-major
+    int64_t value;          ///< of an integer input
+} TorPlanInput;
+
+typedef struct {
+    TorDtype dtype;
+    int rank;
+    int from_input;         ///< >= 0: this graph output is that input itself; data is not used
+    int64_t size[TOR_MAX_RANK], stride[TOR_MAX_RANK];
+    void *data;             ///< set before run
+} TorPlanOutput;
+
+/// See TorHostTensor in backend/executable.h.
+typedef struct {
+    TorDtype dtype;
+    int rank;
+    int graph_input;
+    const int64_t *size, *stride;
+    void *data;
+} TorExternalTensor;
+
+typedef ToroidStatus (*TorExternalFn)(void *user, void *token, int64_t callable, const TorExternalTensor *inputs, int n_inputs,
+                                      const int64_t *ints, int n_ints, const TorExternalTensor *outputs, int n_outputs);
+
+/// Builds the skeleton. The graph has been through the passes, layout last; it is borrowed for the
+/// plan's life (integers may be added to it meanwhile).
+/// @return TOROID_UNSUPPORTED, with the node, where no kernel takes it
+ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g);
+void tor_plan_destroy(TorPlan **plan);
+void tor_plan_set_external(TorPlan *plan, TorExternalFn fn, void *user);
+int tor_plan_output_count(const TorPlan *plan);  ///< outputs that are returned, in order
+size_t tor_plan_step_count(const TorPlan *plan);
+/// Bytes of the only output of a plan without dynamic sizes (a prologue result).
+ToroidStatus tor_plan_result_bytes(TorPlan *plan, size_t *bytes);
+
+ToroidStatus tor_context_create(TorContext **out, TorPlan *plan);
+void tor_context_destroy(TorContext **context);
+/// Reads sizes, binds if any changed, and describes the outputs. `inputs` is borrowed until the run ends.
+ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs);
+TorPlanOutput *tor_context_outputs(TorContext *c);
+/// @param threads at least 1
+/// @return TOROID_INVALID for an index out of range, or the status of an external node
+ToroidStatus tor_context_run(TorContext *c, int threads, void *token);
+size_t tor_context_arena_bytes(const TorContext *c);
+uint64_t tor_context_binds(const TorContext *c);
+/// Gives the arena's pages back to the system.
+void tor_context_trim(TorContext *c);
+
+/// A table of steps: number, node, kernel, items, sizes. Bound sizes are those of the last bind of
+/// `c`; NULL: none yet. Free with tor_free().
+ToroidStatus tor_plan_print(const TorPlan *plan, const TorContext *c, char **text);
+
+#endif
