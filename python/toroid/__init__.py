@@ -1,0 +1,52 @@
+"""Toroid makes PyTorch models fast on CPUs: ``torch.compile(model, backend="toroid")``.
+
+Importing this package imports neither PyTorch nor a model; the first compile does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toroid import _core
+
+Unsupported = _core.Unsupported
+
+__version__ = "0.1.0"
+__all__ = ["Unsupported", "__version__", "explain", "refresh", "stats"]
+
+
+def refresh(model: Any = None) -> None:
+    """Have packed weights checked by content and packed again where they changed.
+
+    Needed after writes that PyTorch's version counters do not see: through numpy, DLPack or raw
+    memory.
+
+    Parameters
+    ----------
+    model : torch.nn.Module, optional
+        Taken for readability; all packed weights of the process are checked.
+    """
+    _core.refresh()
+
+
+def stats() -> dict[str, int]:
+    """Counts of the process-wide table of packed weights.
+
+    Returns
+    -------
+    dict
+        ``frozen_entries``, ``frozen_bytes`` and ``frozen_packs`` (packs made so far).
+    """
+    return _core.stats()
+
+
+def explain(model: Any, *inputs: Any, **kwargs: Any) -> Any:
+    """Compile `model` for these inputs and report what runs natively, what does not, and why.
+
+    See Also
+    --------
+    toroid.report.explain : the same with its parameters described.
+    """
+    from toroid.report import explain as run
+
+    return run(model, *inputs, **kwargs)

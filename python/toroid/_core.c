@@ -1,0 +1,99 @@
+/// The module toroid._core: its exceptions, its types, and what belongs to the process.
+#include "core.h"
+
+#include <string.h>
+
+PyObject *tor_py_unsupported;
+
+PyObject *tor_py_raise(ToroidStatus status) {
+    const char *message = toroid_last_error();
+    switch (status) {
+    case TOROID_UNSUPPORTED:
+        PyErr_SetString(tor_py_unsupported, message);
+        break;
+    case TOROID_INVALID:
+        // Eager raises IndexError for an index in the data that is out of range.
+        PyErr_SetString(strstr(message, "out of range") || strstr(message, "out of bounds") ? PyExc_IndexError : PyExc_ValueError, message);
+        break;
+    case TOROID_NO_MEMORY:
+        PyErr_SetString(PyExc_MemoryError, message);
+        break;
+    default:
+        PyErr_SetString(PyExc_RuntimeError, message);
+    }
+    return NULL;
+}
+
+PyTypeObject *tor_py_add_type(PyObject *module, PyType_Spec *spec) {
+    PyObject *type = PyType_FromSpec(spec);
+    if (!type) return NULL;
+    if (PyModule_AddType(module, (PyTypeObject *)type) < 0) {
+        Py_DECREF(type);
+        return NULL;
+    }
+    return (PyTypeObject *)type;
+}
+
+static PyObject *knows(PyObject *Py_UNUSED(module), PyObject *name) {
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    if (!text) return NULL;
+    return PyBool_FromLong(tor_aten_knows(text));
+}
+
+static PyObject *refresh(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    tor_frozen_refresh();
+    Py_RETURN_NONE;
+}
+
+static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    TorExeStats s = {0};
+    tor_exe_stats(NULL, &s);
+    return Py_BuildValue("{sKsKsK}", "frozen_entries", (unsigned long long)s.frozen_entries, "frozen_bytes",
+                         (unsigned long long)s.frozen_bytes, "frozen_packs", (unsigned long long)s.frozen_packs);
+}
+
+/// Names of the dtypes that a graph's tensors may have.
+static PyObject *dtypes(void) {
+    PyObject *names = PyTuple_New(TOR_DTYPE_COUNT);
+    for (int i = 0; names && i < TOR_DTYPE_COUNT; i++) {
+        PyObject *name = PyUnicode_FromString(tor_dtype_name((TorDtype)i));
+        if (!name) Py_CLEAR(names);
+        else PyTuple_SetItem(names, i, name);
+    }
+    return names;
+}
+
+static PyMethodDef methods[] = {
+    {"attach", tor_py_attach, METH_VARARGS,
+     "attach(tensor_type, exchange, version, is_inference, is_neg, get_num_threads)\n\nHands PyTorch's entry points to the module."},
+    {"knows", knows, METH_O, "knows(name) -> bool\n\nWhether the importer has a row for an ATen name (\"aten.addmm.default\")."},
+    {"refresh", refresh, METH_NOARGS, "refresh()\n\nMakes every packed weight stale; each is packed again at its next use."},
+    {"stats", stats, METH_NOARGS, "stats() -> dict\n\nProcess-wide counts of the frozen table."},
+    {0},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "toroid._core",
+    .m_doc = "Toroid's compiler and runtime, as Python sees them.",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void) {
+    PyObject *module = PyModule_Create(&definition);
+    if (!module) return NULL;
+    tor_py_unsupported = PyErr_NewExceptionWithDoc(
+        "toroid.Unsupported", "A correct request that this build or machine cannot serve; the message is the reason.",
+        PyExc_RuntimeError, NULL);
+    PyObject *names = dtypes();
+    int named = names ? PyModule_AddObjectRef(module, "dtypes", names) : -1;
+    Py_XDECREF(names);
+    if (named < 0 || !tor_py_unsupported || PyModule_AddObjectRef(module, "Unsupported", tor_py_unsupported) < 0 ||
+        tor_py_graph_init(module) < 0 || tor_py_executable_init(module) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,226 @@
+"""Every contact with PyTorch that may change with its version.
+
+The rest of the package uses public names only. Tried on 2.13.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+
+from toroid import _core
+
+#: What a compiler for AOTAutograd is: graph and example inputs to a boxed callable.
+Compiler = Callable[[GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
+
+
+@functools.cache
+def attach() -> None:
+    """Hand PyTorch's entry points to the C module.
+
+    Raises
+    ------
+    ImportError
+        If this PyTorch has no DLPack C exchange table of a version that Toroid knows.
+    """
+    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    if exchange is None:
+        raise ImportError(
+            f"PyTorch {torch.__version__} has no DLPack C exchange API; Toroid needs 2.13 or later"
+        )
+    _core.attach(
+        torch.Tensor,
+        exchange,
+        torch._C.TensorBase._version,
+        torch.Tensor.is_inference,
+        torch.Tensor.is_neg,
+        torch.get_num_threads,
+    )
+
+
+# ------------------------------------------------------------------ AOTAutograd
+
+
+def run_aot(
+    gm: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    forward: Compiler,
+    backward: Compiler,
+    inference: Compiler,
+) -> Callable[..., Any]:
+    """Capture through AOTAutograd, with the compilers given for each kind of graph."""
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch import config
+
+    # The cache wants results that it can serialise.
+    with config.patch(force_autograd_cache=False, enable_autograd_cache=False):
+        return aot_autograd(
+            fw_compiler=forward,
+            bw_compiler=backward,
+            inference_compiler=inference,
+            decompositions=decompositions,
+            keep_inference_input_mutations=True,
+        )(gm, example_inputs)
+
+
+def static_inputs() -> set[int]:
+    """Numbers of the inputs that are weights or buffers and that the graph does not write.
+
+    Only right while AOTAutograd compiles a forward or an inference graph.
+    """
+    context = torch._guards.TracingContext.try_get()
+    metadata = context and context.fw_metadata
+    if not metadata:
+        return set()
+    written = {
+        i
+        for i, info in enumerate(metadata.input_info)
+        if info.mutates_data or info.mutates_metadata
+    }
+    return set(metadata.static_input_indices or ()) - written
+
+
+def boxed(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """A plain boxed function, for wrappers that need one with a ``__dict__``."""
+
+    def call(inputs: list[Any]) -> Any:
+        return function(inputs)
+
+    call._boxed_call = True
+    return call
+
+
+def eager(gm: GraphModule) -> Callable[[list[Any]], Any]:
+    """The graph as PyTorch runs it, boxed."""
+    from torch._functorch.aot_autograd import make_boxed_func
+
+    return make_boxed_func(gm.forward)
+
+
+@functools.cache
+def _decomposition_table() -> dict[Any, Callable[..., Any]]:
+    from torch._decomp import _core_aten_decompositions_post_autograd
+
+    return dict(_core_aten_decompositions_post_autograd())
+
+
+@functools.cache
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """PyTorch's decompositions of the ops that Toroid does not know by name.
+
+    Random ops keep their kernels: a decomposition would draw other numbers than eager does.
+    """
+    return {
+        op: rule
+        for op, rule in _decomposition_table().items()
+        if not _core.knows(str(op)) and not is_random(op)
+    }
+
+
+def decompose(node: torch.fx.Node) -> GraphModule | None:
+    """PyTorch's decomposition of one call, traced for its arguments; None if there is none.
+
+    The graph's placeholders stand for ``node.all_input_nodes``.
+    """
+    rule = _decomposition_table().get(node.target)
+    if rule is None or is_random(node.target):
+        return None
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    inputs = list(node.all_input_nodes)
+
+    def call(*values: Any) -> Any:
+        at = dict(zip(inputs, values, strict=True))
+        args = torch.fx.node.map_arg(node.args, at.__getitem__)
+        kwargs = torch.fx.node.map_arg(node.kwargs, at.__getitem__)
+        return rule(*args, **kwargs)
+
+    values = [n.meta.get("val") for n in inputs]
+    if not all(isinstance(v, torch.Tensor | torch.SymInt) for v in values):
+        return None
+    mode = torch._guards.detect_fake_mode(values)
+    if mode is None:
+        return None
+    with mode, torch.no_grad():
+        return make_fx(call, tracing_mode="real", decomposition_table=decompositions())(*values)
+
+
+# ------------------------------------------------------------------ FX nodes
+
+
+def name_of(target: Any) -> str:
+    """The name under which the importer knows a target: "aten.addmm.default", "_operator.mul"."""
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target)
+    return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
+
+
+def is_getitem(target: Any) -> bool:
+    """Whether a target picks an item of a tuple."""
+    return target is operator.getitem
+
+
+def is_random(target: Any) -> bool:
+    """Whether calls of a target must stay, once each and in order."""
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return True
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    return torch.Tag.nondeterministic_seeded in target.tags or not target._schema.returns
+
+
+def is_mutable(target: Any) -> bool:
+    """Whether a target writes any of its arguments."""
+    return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable
+
+
+# ------------------------------------------------------------------ symbolic sizes
+
+
+def expression(size: Any) -> Any:
+    """A size as an int or as the sympy expression behind it."""
+    if not isinstance(size, torch.SymInt):
+        return int(size)
+    expr = size.node.expr
+    return int(expr) if expr.is_Integer else expr
+
+
+def hint(size: Any) -> int:
+    """The example value of a size; adds no guard."""
+    if not isinstance(size, torch.SymInt):
+        return int(size)
+    value = size.node.hint
+    return 1 if value is None else int(value)
+
+
+def evaluate(expr: Any, symbols: dict[Any, Any]) -> Any:
+    """Evaluate a sympy expression over objects that have Python's arithmetic.
+
+    Raises
+    ------
+    KeyError
+        If a symbol is missing.
+    """
+    from torch.utils._sympy.interp import sympy_interp
+    from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+    return sympy_interp(PythonReferenceAnalysis, symbols, expr)
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether a (fake) tensor is a strided one on the CPU whose memory is its value."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return (
+        type(tensor) in (FakeTensor, torch.Tensor, torch.nn.Parameter)
+        and tensor.layout is torch.strided
+        and tensor.device.type == "cpu"
+        and not tensor.is_quantized
+        and not tensor.is_neg()
+    )

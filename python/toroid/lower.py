@@ -1,0 +1,441 @@
+"""FX graph to a Toroid graph, node by node.
+
+No op is known here: each call goes to ``Graph.call`` by its name, and what C refuses becomes an
+external node with C's reason. A value that the IR cannot hold (a complex tensor, a float made of
+sizes, a size that depends on data) is *deferred*: the external node that uses it computes it too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from toroid import _core, _torch
+from toroid.external import make_callable
+
+
+class NotLowerable(Exception):
+    """The whole graph stays with PyTorch; the message is the reason."""
+
+
+class _Refused(Exception):
+    """One call stays with PyTorch; the message is the reason."""
+
+
+class _Unknown(Exception):
+    """A size, or a tensor, that the IR cannot express."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Deferred:
+    """Stands for a node whose value only PyTorch can hold, and says why."""
+
+    node: Node
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class External:
+    """An external node, for the report."""
+
+    target: str
+    origin: str
+    reason: str
+
+
+@dataclasses.dataclass
+class Lowered:
+    """A graph that is ready to compile, and what goes with it."""
+
+    graph: _core.Graph
+    callables: list[Any]
+    constants: tuple[torch.Tensor, ...]
+    externals: list[External]
+
+
+def lower(gm: GraphModule, frozen: set[int]) -> Lowered:
+    """Lower an AOTAutograd graph.
+
+    Parameters
+    ----------
+    gm : GraphModule
+        ATen calls over fake tensors (``node.meta["val"]``).
+    frozen : set of int
+        Numbers of placeholders that are weights and that this graph does not write.
+
+    Raises
+    ------
+    NotLowerable
+        If the graph as a whole has to stay with PyTorch.
+    """
+    return _Lowering(gm, frozen).run()
+
+
+class _Lowering:
+    def __init__(self, gm: GraphModule, frozen: set[int]) -> None:
+        self.gm = gm
+        self.frozen = frozen - _written_placeholders(gm)
+        self.graph = _core.Graph()
+        self.symbols: dict[Any, Any] = {}  # sympy symbol -> Int
+        self.env: dict[Node, Any] = {}
+        self.numbers: dict[Node, int] = {}  # placeholder -> number of the graph's input
+        self.writes: dict[int, Any] = {}
+        self.callables: list[Any] = []
+        self.constants: list[torch.Tensor] = []
+        self.externals: list[External] = []
+
+    def run(self) -> Lowered:
+        for node in self.gm.graph.nodes:
+            if node.op == "placeholder":
+                self.env[node] = self.placeholder(node)
+            elif node.op == "get_attr":
+                self.env[node] = self.attribute(node)
+            elif node.op == "call_function":
+                self.env[node] = self.call(node)
+            elif node.op == "output":
+                self.output(node)
+            else:
+                raise NotLowerable(f"{node.name}: FX op {node.op}")
+        return Lowered(self.graph, self.callables, tuple(self.constants), self.externals)
+
+    # -------------------------------------------------------------- sizes
+
+    def size(self, size: Any) -> Any:
+        """A size as an int, an Int or, if it is a lone unknown symbol, `_Unknown`."""
+        expr = _torch.expression(size)
+        if isinstance(expr, int):
+            return expr
+        try:
+            return self.graph.size(str(expr))
+        except ValueError:
+            pass
+        try:
+            return _torch.evaluate(expr, self.symbols)
+        except Exception as error:
+            raise _Unknown(f"size {expr} is not known before the graph runs") from error
+
+    def sizes(self, tensor: torch.Tensor) -> list[Any]:
+        return [self.size(s) for s in tensor.shape]
+
+    def input_size(self, size: Any) -> Any:
+        """A size of an input: what is not known yet is named by its text and defined there."""
+        try:
+            return self.size(size)
+        except _Unknown:
+            return str(_torch.expression(size))
+
+    def learn(self, sizes: Iterable[Any]) -> None:
+        """Keep the symbols among sizes that an input has just defined."""
+        for size in sizes:
+            expr = _torch.expression(size)
+            if getattr(expr, "is_Symbol", False) and expr not in self.symbols:
+                self.symbols[expr] = self.graph.size(str(expr))
+
+    # -------------------------------------------------------------- inputs
+
+    def placeholder(self, node: Node) -> Any:
+        number = self.numbers[node] = len(self.numbers)
+        val = node.meta.get("val")
+        if isinstance(val, torch.Tensor):
+            return self.add_tensor(node.name, val, number in self.frozen)
+        if isinstance(val, torch.SymInt):
+            value = self.graph.add_int_input(node.name, str(_torch.expression(val)))
+            self.learn([val])
+            return value
+        if isinstance(val, int):
+            self.graph.add_int_input(node.name, None)
+            return val
+        raise NotLowerable(f"input {node.name}: a {type(val).__name__}")
+
+    def add_tensor(self, name: str, tensor: torch.Tensor, frozen: bool) -> Any:
+        if tensor.device.type != "cpu":
+            raise NotLowerable(
+                f"input {name}: it is on device '{tensor.device}', and Toroid runs on the CPU"
+            )
+        if not _torch.is_plain(tensor):
+            raise NotLowerable(f"input {name}: a {type(tensor).__name__} of layout {tensor.layout}")
+        sizes = [self.input_size(s) for s in tensor.shape]
+        strides = [_torch.expression(s) for s in tensor.stride()]
+        static = all(isinstance(s, int) for s in strides)
+        try:
+            value = self.graph.add_input(
+                name,
+                str(tensor.dtype),
+                sizes,
+                strides if static else None,
+                _is_row_major(tensor),
+                frozen,
+            )
+        except _core.Unsupported as error:
+            raise NotLowerable(f"input {name}: {error}") from error
+        self.learn(tensor.shape)
+        return value
+
+    def attribute(self, node: Node) -> Any:
+        value: Any = self.gm
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        if not isinstance(value, torch.Tensor):
+            return value
+        if not isinstance(value, torch.nn.Parameter) and type(value) is not torch.Tensor:
+            raise NotLowerable(f"constant {node.target}: a {type(value).__name__}")
+        self.constants.append(value)
+        return self.add_tensor(str(node.target), value, frozen=True)
+
+    # -------------------------------------------------------------- calls
+
+    def call(self, node: Node) -> Any:
+        if _torch.is_mutable(node.target):
+            return self.write(node)
+        if _torch.is_getitem(node.target):
+            return self.item(node)
+        try:
+            return self.native(node, self.env)
+        except _Refused as refusal:
+            reason = str(refusal)
+        try:
+            return self.decomposed(node)
+        except _Refused:
+            return self.external(node, reason)
+
+    def item(self, node: Node) -> Any:
+        source, index = self.env[node.args[0]], node.args[1]
+        item = source if isinstance(source, _Deferred) else source[index]
+        return _Deferred(node, item.reason) if isinstance(item, _Deferred) else item
+
+    def native(self, node: Node, env: dict[Node, Any]) -> Any:
+        """Add a call to the graph, or raise `_Refused` with the reason."""
+        name = _torch.name_of(node.target)
+        for operand in (env[n] for n in node.all_input_nodes):
+            if isinstance(operand, _Deferred):
+                raise _Refused(f"it needs {operand.node.name}: {operand.reason}")
+        if not _core.knows(name):
+            raise _Refused(f"{name}: the importer does not know it")
+        args = map_arg(node.args, env.__getitem__)
+        kwargs = map_arg(node.kwargs, env.__getitem__)
+        try:
+            result = self.graph.call(name, args, dict(kwargs), node.name)
+        except (_core.Unsupported, ValueError) as error:
+            raise _Refused(str(error)) from error
+        self.compare(node, result)
+        return result
+
+    def compare(self, node: Node, result: Any) -> None:
+        """Refuse a result that differs from what PyTorch said it would be."""
+        val = node.meta.get("val")
+        if isinstance(result, tuple) and isinstance(val, tuple | list):
+            used = {user.args[1] for user in node.users if _torch.is_getitem(user.target)}
+            for i, item in enumerate(result):
+                if i in used and item is None and val[i] is not None:
+                    raise _Refused(
+                        f"{node.target}: result {i} is used, and Toroid does not compute it"
+                    )
+            pairs = [
+                (r, v) for r, v in zip(result, val, strict=False) if isinstance(r, _core.Value)
+            ]
+        else:
+            pairs = [(result, val)] if isinstance(result, _core.Value) else []
+        for value, want in pairs:
+            if not isinstance(want, torch.Tensor):
+                continue
+            if (f"torch.{value.dtype}", value.rank) != (str(want.dtype), want.dim()):
+                raise _Refused(
+                    f"{node.target}: the importer gives {value.dtype} of rank {value.rank}, "
+                    f"PyTorch {want.dtype} of rank {want.dim()}"
+                )
+
+    def decomposed(self, node: Node) -> Any:
+        """Lower PyTorch's decomposition of a call if every op in it is native."""
+        if any(isinstance(self.env[n], _Deferred) for n in node.all_input_nodes):
+            raise _Refused("an operand that only PyTorch can hold")
+        try:
+            gm = _torch.decompose(node)
+        except Exception as error:
+            raise _Refused(f"its decomposition does not trace: {error}") from error
+        if gm is None:
+            raise _Refused("no decomposition")
+        calls = [n for n in gm.graph.nodes if n.op == "call_function"]
+        if any(n.op in ("get_attr", "call_module", "call_method") for n in gm.graph.nodes) or any(
+            not _torch.is_getitem(n.target)
+            and (
+                n.target is node.target
+                or _torch.is_mutable(n.target)
+                or not _core.knows(_torch.name_of(n.target))
+            )
+            for n in calls
+        ):
+            raise _Refused("its decomposition has ops that the importer does not know")
+        places = (n for n in gm.graph.nodes if n.op == "placeholder")
+        env: dict[Node, Any] = {
+            inner: self.env[outer]
+            for inner, outer in zip(places, node.all_input_nodes, strict=True)
+        }
+        for inner in calls:
+            if _torch.is_getitem(inner.target):
+                env[inner] = env[inner.args[0]][inner.args[1]]
+            else:
+                env[inner] = self.native(inner, env)
+        (output,) = (n for n in gm.graph.nodes if n.op == "output")
+        result = map_arg(output.args[0], env.__getitem__)
+        result = tuple(result) if isinstance(result, list | tuple) else result
+        self.compare(node, result)
+        return result
+
+    def write(self, node: Node) -> Any:
+        """A call that writes its first argument, which has to be an input of the graph."""
+        place = node.args[0]
+        if place not in self.numbers:
+            raise NotLowerable(f"{node.target}: it writes a tensor that is no input of the graph")
+        try:
+            value = self.native(node, self.env)
+        except _Refused as refusal:
+            raise NotLowerable(str(refusal)) from refusal
+        self.writes[self.numbers[place]] = self.env[place] = value
+        return value
+
+    # -------------------------------------------------------------- external nodes
+
+    def external(self, node: Node, reason: str) -> Any:
+        val = node.meta.get("val")
+        if isinstance(val, torch.SymInt):
+            try:
+                return self.size(val)
+            except _Unknown:
+                pass
+        results = list(val) if isinstance(val, tuple | list) else [val]
+        types: dict[int, tuple[str, list[Any]]] = {}
+        for i, result in enumerate(results):
+            try:
+                types[i] = self.tensor_type(result)
+            except _Unknown as error:
+                if result is not None:
+                    reason = f"{reason} ({error})"
+        if not types and val is not None:
+            if _torch.is_random(node.target):
+                raise NotLowerable(f"{node.target}: {reason}")
+            return _Deferred(node, reason)
+
+        nodes, inputs = self.closure(node)
+        tensors = [n for n in inputs if isinstance(self.env[n], _core.Value)]
+        ints = [n for n in inputs if isinstance(self.env[n], _core.Int)]
+        constants = {n: self.env[n] for n in inputs if n not in tensors and n not in ints}
+        single = not isinstance(val, tuple | list)
+        self.callables.append(
+            make_callable(nodes, tensors, ints, constants, [None if single else i for i in types])
+        )
+        values = self.graph.external(
+            len(self.callables) - 1,
+            [self.env[n] for n in tensors],
+            [self.env[n] for n in ints],
+            list(types.values()),
+            reason,
+            any(_torch.is_random(n.target) for n in nodes),
+        )
+        self.externals.append(External(_torch.name_of(node.target), node.name, reason))
+        if val is None:
+            return None
+        by_index = dict(zip(types, values, strict=True))
+        if single:
+            return by_index[0]
+        return tuple(
+            by_index.get(i, None if r is None else _Deferred(node, reason))
+            for i, r in enumerate(results)
+        )
+
+    def tensor_type(self, val: Any) -> tuple[str, list[Any]]:
+        """Dtype and sizes of a tensor that the IR can hold; `_Unknown` otherwise."""
+        if not isinstance(val, torch.Tensor):
+            raise _Unknown(f"a {type(val).__name__}")
+        dtype = str(val.dtype).removeprefix("torch.")
+        if dtype not in _core.dtypes:
+            raise _Unknown(f"it gives {dtype}")
+        if not _torch.is_plain(val):
+            raise _Unknown(f"it gives a tensor of layout {val.layout} on {val.device}")
+        return dtype, self.sizes(val)
+
+    def closure(self, node: Node) -> tuple[list[Node], list[Node]]:
+        """A node after the deferred ones that it needs, and the values that they all take."""
+        order: list[Node] = []
+        inputs: dict[Node, None] = {}
+
+        def visit(n: Node) -> None:
+            if n in order:
+                return
+            for source in n.all_input_nodes:
+                value = self.env[source]
+                # A tuple is an external or native node with several results, computed again here.
+                if isinstance(value, _Deferred | tuple):
+                    if _torch.is_random(source.target):
+                        raise NotLowerable(
+                            f"{source.target}: {n.name} needs its result, which only PyTorch holds"
+                        )
+                    visit(source)
+                else:
+                    inputs[source] = None
+            order.append(n)
+
+        visit(node)
+        return order, list(inputs)
+
+    # -------------------------------------------------------------- outputs
+
+    def output(self, node: Node) -> None:
+        returned: list[Any] = []
+        layouts: list[Any] = []
+        for source in node.args[0]:
+            if not isinstance(source, Node):
+                returned.append(source)
+                layouts.append(None)
+                continue
+            value = self.env[source]
+            if isinstance(value, _Deferred):
+                raise NotLowerable(f"output {source.name}: {value.reason}")
+            returned.append(value)
+            val = source.meta.get("val")
+            own = source.op == "placeholder" or not isinstance(val, torch.Tensor)
+            layouts.append(None if own else _layout(val))
+        writes = [(value, number) for number, value in self.writes.items()]
+        try:
+            self.graph.set_outputs(returned, layouts, writes)
+        except _core.Unsupported as error:
+            raise NotLowerable(str(error)) from error
+
+
+def _written_placeholders(gm: GraphModule) -> set[int]:
+    """Numbers of the placeholders that calls of the graph write."""
+    numbers = {n: i for i, n in enumerate(gm.graph.find_nodes(op="placeholder"))}
+    return {
+        numbers[n.args[0]]
+        for n in gm.graph.nodes
+        if n.op == "call_function"
+        and _torch.is_mutable(n.target)
+        and n.args
+        and n.args[0] in numbers
+    }
+
+
+def _is_row_major(tensor: torch.Tensor) -> bool:
+    """Whether strides are row-major whatever the sizes are; False where that is not certain."""
+    expected: Any = 1
+    for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
+        size, stride = _torch.expression(size), _torch.expression(stride)
+        if size == 0:
+            return True
+        if size != 1 and stride != expected:
+            return False
+        expected = expected * size
+    return True
+
+
+def _layout(tensor: torch.Tensor) -> tuple[str, list[int]]:
+    """The strides that eager gives an output: exact, or the order of its dims, outermost first."""
+    strides = [_torch.expression(s) for s in tensor.stride()]
+    if all(isinstance(s, int) for s in strides):
+        return "strides", strides
+    hints = [_torch.hint(s) for s in tensor.stride()]
+    return "order", sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim))

@@ -1,0 +1,123 @@
+"""What a user may ask for, checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from toroid import _core
+
+PRECISIONS = ("f32", "bf16")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of ``torch.compile(..., backend="toroid", options={...})``.
+
+    Attributes
+    ----------
+    strict : bool
+        Raise `toroid.Unsupported` where a node or a graph would be left to PyTorch.
+    threads : int
+        Threads of every call; 0 follows ``torch.get_num_threads()`` at each call.
+    freeze : bool
+        Prepare weights once and again when they change.
+    precision : str or None
+        "f32" or "bf16"; None follows the environment (see `ambient_precision`).
+    release_weights : bool
+        Free the originals of packed weights. Not supported yet.
+    verbose : int
+        1 reports each compiled graph on the logger "toroid".
+    reference : bool
+        Run every step by its plain reference kernel.
+    """
+
+    strict: bool = False
+    threads: int = 0
+    freeze: bool = True
+    precision: str | None = None
+    release_weights: bool = False
+    verbose: int = 0
+    reference: bool = False
+
+
+_BOOLS = ("strict", "freeze", "release_weights", "reference")
+
+
+def parse(mode: str | None, options: Mapping[str, Any] | None) -> Options:
+    """Check what ``torch.compile`` passed on.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (with the closest known one) or a value of the wrong kind.
+    toroid.Unsupported
+        For a value that is right and that Toroid cannot serve.
+    """
+    if mode not in (None, "default"):
+        raise ValueError(f"backend 'toroid' has no mode {mode!r}; it takes options={{...}}")
+    given = dict(options or {})
+    known = [field.name for field in dataclasses.fields(Options)]
+    for name, value in given.items():
+        if name not in known:
+            close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
+            raise ValueError(f"backend 'toroid' has no option {name!r}{hint}")
+        _check(name, value)
+    return Options(**given)
+
+
+def _check(name: str, value: Any) -> None:
+    if name in _BOOLS and not isinstance(value, bool):
+        raise ValueError(f"option {name!r}: expected True or False, got {value!r}")
+    if name == "verbose" and isinstance(value, bool):
+        return
+    if name in ("threads", "verbose") and (type(value) is not int or value < 0):
+        raise ValueError(f"option {name!r}: expected an integer of at least 0, got {value!r}")
+    if name == "release_weights" and value:
+        raise _core.Unsupported("option 'release_weights' is not supported yet")
+    if name == "precision" and value is not None:
+        if value not in PRECISIONS:
+            raise ValueError(
+                f"option 'precision': expected one of {', '.join(PRECISIONS)}, got {value!r}"
+            )
+        if not supports_precision(value):
+            raise _core.Unsupported(f"option 'precision': no kernel for {value} on this machine")
+
+
+@functools.cache
+def supports_precision(precision: str) -> bool:
+    """Whether graphs can be compiled with a precision here: asks C with the smallest graph."""
+    if precision == "f32":
+        return True
+    from toroid._torch import attach
+
+    attach()
+    graph = _core.Graph()
+    x = graph.add_input("x", "float32", [1], contiguous=True)
+    graph.set_outputs([x], [None], [])
+    try:
+        graph.compile([], (), precision=precision)
+    except _core.Unsupported:
+        return False
+    return True
+
+
+def ambient_precision() -> str:
+    """The precision that the surroundings ask for: the one place where they are read.
+
+    ``TOROID_FPMATH``, then ``torch.set_float32_matmul_precision``, then oneDNN's
+    ``DNNL_DEFAULT_FPMATH_MODE``. What this machine has no kernels for means f32.
+    """
+    wish = os.environ.get("TOROID_FPMATH", "").lower()
+    if not wish:
+        medium = torch.get_float32_matmul_precision() == "medium"
+        mode = os.environ.get("DNNL_DEFAULT_FPMATH_MODE", "").upper()
+        wish = "bf16" if medium or mode == "BF16" else "f32"
+    return wish if wish in PRECISIONS and supports_precision(wish) else "f32"

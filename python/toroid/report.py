@@ -1,0 +1,194 @@
+"""What was compiled, what was not, and why: `toroid.explain`."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_listeners: list[list[GraphReport]] = []
+
+
+@dataclasses.dataclass
+class GraphReport:
+    """One graph that AOTAutograd handed over.
+
+    Attributes
+    ----------
+    kind : str
+        "inference", "forward" or "backward".
+    externals : list of toroid.lower.External
+        Nodes that PyTorch runs, each with its reason.
+    fallback : str or None
+        Why the whole graph stays with PyTorch.
+    executable : toroid._core.Executable or None
+        The compiled graph.
+    graph_break : torch._dynamo GraphCompileReason or None
+        Why Dynamo ended the graph.
+    """
+
+    kind: str
+    externals: list[Any] = dataclasses.field(default_factory=list)
+    fallback: str | None = None
+    executable: Any = None
+    graph_break: Any = None
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counts as of now; empty for a graph that PyTorch runs."""
+        return self.executable.stats() if self.executable else {}
+
+    @property
+    def native(self) -> int:
+        """Nodes that Toroid runs."""
+        return self.stats.get("native_nodes", 0)
+
+    def tables(self) -> dict[str, str]:
+        """The graph before and after the passes, and the steps with their kernels."""
+        return self.executable.describe() if self.executable else {}
+
+    def reasons(self) -> str:
+        """All that keeps this graph from being native, one line each."""
+        lines = [f"{e.target} ({e.origin}): {e.reason}" for e in self.externals]
+        if self.fallback is not None:
+            lines.append(f"the whole graph: {self.fallback}")
+        return f"{self.kind} graph is not fully native:\n" + "\n".join(
+            f"  {line}" for line in lines
+        )
+
+    def __str__(self) -> str:
+        if self.fallback is not None:
+            return f"{self.kind} graph: run by PyTorch: {self.fallback}"
+        stats = self.stats
+        head = (
+            f"{self.kind} graph: {stats['native_nodes']} native nodes, "
+            f"{len(self.externals)} external, {stats['steps']} steps, "
+            f"weights {_bytes(stats['weight_bytes'])}, arena {_bytes(stats['arena_bytes'])}"
+        )
+        rows = [(e.target, e.origin, e.reason) for e in self.externals]
+        return head + ("\n" + _table(("external node", "origin", "reason"), rows) if rows else "")
+
+
+@dataclasses.dataclass
+class Explanation:
+    """What `toroid.explain` found.
+
+    Attributes
+    ----------
+    graphs : list of GraphReport
+        In the order in which they were compiled.
+    result : object
+        What the model returned.
+    """
+
+    graphs: list[GraphReport]
+    result: Any = None
+
+    @property
+    def breaks(self) -> list[str]:
+        """Reasons of Dynamo's graph breaks."""
+        ends = {id(g.graph_break): g.graph_break for g in self.graphs}
+        return [
+            e.reason for e in ends.values() if e is not None and getattr(e, "graph_break", False)
+        ]
+
+    @property
+    def native(self) -> int:
+        """Native nodes of all graphs."""
+        return sum(g.native for g in self.graphs)
+
+    @property
+    def externals(self) -> list[Any]:
+        """External nodes of all graphs."""
+        return [e for g in self.graphs for e in g.externals]
+
+    def steps(self) -> str:
+        """Every step with its kernel."""
+        return "\n\n".join(g.tables().get("steps", str(g)) for g in self.graphs)
+
+    def passes(self) -> str:
+        """Each graph before and after the passes."""
+        parts = []
+        for i, g in enumerate(self.graphs):
+            tables = g.tables()
+            if tables:
+                parts.append(
+                    f"graph {i} before:\n{tables['before']}\ngraph {i} after:\n{tables['after']}"
+                )
+        return "\n".join(parts)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{len(self.graphs)} graphs, {len(self.breaks)} graph breaks, "
+            f"{self.native} native nodes, {len(self.externals)} external"
+        ]
+        lines += [f"  graph break: {reason}" for reason in self.breaks]
+        lines += [str(g) for g in self.graphs]
+        return "\n".join(lines)
+
+
+def publish(report: GraphReport) -> None:
+    """Give a report to whoever listens."""
+    for listener in _listeners:
+        listener.append(report)
+
+
+@contextlib.contextmanager
+def listen() -> Iterator[list[GraphReport]]:
+    """Collect the reports of graphs compiled inside."""
+    reports: list[GraphReport] = []
+    _listeners.append(reports)
+    try:
+        yield reports
+    finally:
+        _listeners[:] = [other for other in _listeners if other is not reports]
+
+
+def explain(
+    model: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None = None, **kwargs: Any
+) -> Explanation:
+    """Compile `model` for these inputs, run it once, and report.
+
+    Parameters
+    ----------
+    model : callable
+        A module or function; compiled anew, whatever was compiled of it before.
+    *inputs, **kwargs
+        Its inputs.
+    options : dict, optional
+        As for ``torch.compile(..., options=...)``.
+
+    Returns
+    -------
+    Explanation
+        Prints as a table.
+    """
+    import torch
+
+    from toroid.backend import toroid
+
+    def fresh(gm: Any, example_inputs: Any) -> Any:
+        return toroid(gm, example_inputs, options=options)
+
+    with listen() as reports:
+        result = torch.compile(model, backend=fresh)(*inputs, **kwargs)
+    return Explanation(list(reports), result)
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.2f} GiB"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head) - 1)]
+    lines = []
+    for row in [head, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append("  " + "  ".join([*cells, row[-1]]))
+    return "\n".join(lines)

@@ -1,0 +1,25 @@
+"""Every test starts with no compiled code and a fixed seed; nothing is looked up on the net."""
+
+import os
+import warnings
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+import pytest
+import torch
+
+warnings.filterwarnings("ignore", message=".*TF32.*")
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+
+
+def pytest_configure(config):
+    # PyTorch logs every step of a compile at DEBUG; a failure's report would drown in it.
+    config.option.showcapture = "no"

@@ -1,0 +1,98 @@
+"""Helpers of the tests: running through Toroid, comparing with eager and with float64."""
+
+import copy
+
+import torch
+from torch._dynamo.testing import CompileCounterWithBackend
+from torch.utils._pytree import tree_flatten, tree_map
+from toroid.report import listen
+
+
+def toroid(f, **kwargs):
+    return torch.compile(f, backend="toroid", **kwargs)
+
+
+def strides(t):
+    """Strides of the dims that have any meaning: FakeTensor, which outputs follow, is not exact in others."""
+    return (
+        [stride for size, stride in zip(t.shape, t.stride(), strict=True) if size > 1]
+        if t.numel()
+        else []
+    )
+
+
+def assert_same(got, want, *, rtol=1e-5, atol=1e-6, path="out"):
+    """Values, dtypes, shapes, strides (where there are elements) and structure."""
+    got_leaves, got_spec = tree_flatten(got)
+    want_leaves, want_spec = tree_flatten(want)
+    assert got_spec == want_spec, f"{path}: {got_spec} is not {want_spec}"
+    for i, (a, b) in enumerate(zip(got_leaves, want_leaves, strict=True)):
+        where = f"{path}[{i}]"
+        if not isinstance(b, torch.Tensor):
+            assert a == b and type(a) is type(b), f"{where}: {a!r} is not {b!r}"
+            continue
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), (
+            f"{where}: {a.dtype}{tuple(a.shape)} is not {b.dtype}{tuple(b.shape)}"
+        )
+        assert strides(a) == strides(b), f"{where}: {a.stride()} is not {b.stride()}"
+        if b.is_floating_point():
+            assert torch.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True), (
+                f"{where}: {a} is not {b}"
+            )
+        else:
+            assert torch.equal(a, b), f"{where}: {a} is not {b}"
+
+
+def tensors(tree):
+    return [
+        t for t in tree_flatten(tree)[0] if isinstance(t, torch.Tensor) and t.is_floating_point()
+    ]
+
+
+def rms(t):
+    return t.double().pow(2).mean().sqrt().item() if t.numel() else 0.0
+
+
+def assert_error_rule(got, eager, exact):
+    """rms(got - exact) <= 2 rms(eager - exact) + 2^-23 rms(exact); 3 times under 1,000 elements."""
+    trees = [tensors(t) for t in (got, eager, exact)]
+    assert len(trees[0]) == len(trees[1]) == len(trees[2]) > 0
+    for a, b, x in zip(*trees, strict=True):
+        assert a.shape == b.shape == x.shape and a.dtype == b.dtype
+        factor = 2 if x.numel() >= 1000 else 3
+        bound = factor * rms(b.double() - x) + 2**-23 * rms(x)
+        error = rms(a.double() - x)
+        assert error <= bound, (
+            f"error {error:.3e} > {bound:.3e} (eager's own {rms(b.double() - x):.3e})"
+        )
+
+
+def in_double(model, args, kwargs=None):
+    """The model's answer in float64."""
+    wide = tree_map(
+        lambda t: t.double() if isinstance(t, torch.Tensor) and t.is_floating_point() else t,
+        (args, kwargs or {}),
+    )
+    with torch.no_grad():
+        return copy.deepcopy(model).double()(*wide[0], **wide[1])
+
+
+def count_graphs(f, calls, backend, **kwargs):
+    """Graphs that Dynamo hands to a backend over some calls, with fresh state."""
+    torch._dynamo.reset()
+    counter = CompileCounterWithBackend(backend)
+    compiled = torch.compile(f, backend=counter, **kwargs)
+    for args in calls:
+        compiled(*args)
+    return counter.frame_count
+
+
+def assert_no_more_graphs(f, calls, **kwargs):
+    assert count_graphs(f, calls, "toroid", **kwargs) <= count_graphs(f, calls, "eager", **kwargs)
+
+
+def reports(f, *args, **kwargs):
+    """Reports of the graphs that one call compiles, and the call's result."""
+    with listen() as found:
+        result = f(*args, **kwargs)
+    return found, result
