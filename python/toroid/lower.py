@@ -47,6 +47,10 @@ class External:
     origin: str
     reason: str
 
+    def row(self) -> tuple[str, str, str]:
+        """Target, origin, and the reason without the target's name before it."""
+        return self.target, self.origin, self.reason.removeprefix(f"{self.target}: ")
+
 
 @dataclasses.dataclass
 class Lowered:

@@ -66,7 +66,9 @@ class GraphReport:
             f"{len(self.externals)} external, {stats['steps']} steps, "
             f"weights {_bytes(stats['weight_bytes'])}, arena {_bytes(stats['arena_bytes'])}"
         )
-        rows = [(e.target, e.origin, e.reason) for e in self.externals]
+        rows = [
+            (e.target, e.origin, e.reason.removeprefix(f"{e.target}: ")) for e in self.externals
+        ]
         return head + ("\n" + _table(("external node", "origin", "reason"), rows) if rows else "")
 
 

@@ -17,7 +17,9 @@ static TorValue *input(TorCall *c, TorDtype *dtype) {
     return tor_im_up(c, x);
 }
 
-static ToroidStatus output(TorCall *c, TorValue *r, TorDtype dtype) { return RETURN(tor_im_cast(c, r, dtype)); }
+static ToroidStatus output(TorCall *c, TorValue *r, TorDtype dtype) {
+    return RETURN(tor_im_cast(c, r, dtype));
+}
 
 static TorValue *where_positive(TorCall *c, TorValue *x, TorValue *yes, TorValue *no) {
     return F3(where, F2(gt, x, NUM(0)), yes, no);
@@ -68,7 +70,8 @@ static ToroidStatus import_celu(TorCall *c) {
 static ToroidStatus import_selu(TorCall *c) {
     TorDtype t;
     TorValue *x = input(c, &t);
-    return output(c, elu(c, x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1), t);
+    return output(
+        c, elu(c, x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1), t);
 }
 
 static ToroidStatus import_leaky_relu(TorCall *c) {
@@ -83,14 +86,16 @@ static ToroidStatus import_hardtanh(TorCall *c) {
     TorOperand low = tor_im_operand(c, 1), high = tor_im_operand(c, 2);
     if (c->status) return c->status;
     if (x->dtype == TOR_bool) return tor_im_refuse_arg(c, 0, "bool is not supported");
-    return RETURN(F2(minimum, F2(maximum, x, tor_im_convert(c, low, x->dtype, true)), tor_im_convert(c, high, x->dtype, true)));
+    return RETURN(F2(minimum, F2(maximum, x, tor_im_convert(c, low, x->dtype, true)),
+                     tor_im_convert(c, high, x->dtype, true)));
 }
 
 static ToroidStatus import_relu6(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (x && x->dtype == TOR_bool) return tor_im_refuse_arg(c, 0, "bool is not supported");
     bool floats = x && tor_dtype_is_float(x->dtype);
-    TorValue *zero = floats ? NUM(0) : tor_im_int_number(c, 0), *six = floats ? NUM(6) : tor_im_int_number(c, 6);
+    TorValue *zero = floats ? NUM(0) : tor_im_int_number(c, 0),
+             *six = floats ? NUM(6) : tor_im_int_number(c, 6);
     return RETURN(F2(minimum, F2(maximum, x, zero), six));
 }
 
@@ -109,7 +114,8 @@ static ToroidStatus import_threshold(TorCall *c) {
     return RETURN(F3(where, below, tor_im_convert(c, value, x->dtype, true), x));
 }
 
-/// min(0, x) - log1p(exp(-|x|)); the second result is the backward's buffer, empty on CPU callers' side.
+/// min(0, x) - log1p(exp(-|x|)); the second result is the backward's buffer, empty on CPU callers'
+/// side.
 static TorValue *log_sigmoid(TorCall *c, TorValue *x) {
     return F2(sub, F2(minimum, x, NUM(0)), F1(log1p, F1(exp, F1(neg, F1(abs, x)))));
 }
@@ -136,7 +142,8 @@ static ToroidStatus import_logit(TorCall *c) {
     x = tor_im_up(c, x);
     if (tor_im_has(c, 1)) {
         double eps = tor_im_float(c, 1);
-        x = F3(where, F2(lt, x, NUM(eps)), NUM(eps), F3(where, F2(gt, x, NUM(1 - eps)), NUM(1 - eps), x));
+        x = F3(where, F2(lt, x, NUM(eps)), NUM(eps),
+               F3(where, F2(gt, x, NUM(1 - eps)), NUM(1 - eps), x));
     }
     return output(c, F1(log, F2(div, x, F2(sub, NUM(1), x))), t);
 }
@@ -145,8 +152,9 @@ static ToroidStatus import_softshrink(TorCall *c) {
     TorDtype t;
     TorValue *x = input(c, &t);
     double lambda = tor_im_float(c, 1);
-    TorValue *r = F3(where, F2(gt, x, NUM(lambda)), F2(sub, x, NUM(lambda)),
-                     F3(where, F2(lt, x, NUM(-lambda)), F2(add, x, NUM(lambda)), F2(mul, x, NUM(0))));
+    TorValue *r =
+        F3(where, F2(gt, x, NUM(lambda)), F2(sub, x, NUM(lambda)),
+           F3(where, F2(lt, x, NUM(-lambda)), F2(add, x, NUM(lambda)), F2(mul, x, NUM(0))));
     return output(c, r, t);
 }
 
@@ -164,11 +172,13 @@ static ToroidStatus import_glu(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
     int axis = tor_im_axis(c, 1, x->rank);
-    if (x->rank == 0 || !tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats of at least one dim");
+    if (x->rank == 0 || !tor_dtype_is_float(x->dtype))
+        return tor_im_refuse_arg(c, 0, "expected floats of at least one dim");
     if (c->status) return c->status;
     t = x->dtype;
     TorDim half = tor_int_floordiv(c->g, x->dim[axis], tor_im_const(c, 2));
-    TorValue *a = tor_im_slice(c, x, axis, tor_im_const(c, 0), 1, half), *b = tor_im_slice(c, x, axis, half, 1, half);
+    TorValue *a = tor_im_slice(c, x, axis, tor_im_const(c, 0), 1, half),
+             *b = tor_im_slice(c, x, axis, half, 1, half);
     return output(c, F2(mul, tor_im_up(c, a), F1(sigmoid, tor_im_up(c, b))), t);
 }
 
@@ -179,8 +189,10 @@ static ToroidStatus import_prelu(TorCall *c) {
     if (!x || !w) return c->status;
     if (w->dtype != t) return tor_im_refuse(c, "expected one type");
     if (c->row->op) {
-        if (w->rank == 1 && x->rank > 1 && !tor_int_is(c->g, w->dim[0], 1)) w = tor_im_channels(c, w, x->rank);
-        else if (w->rank == 1 && x->rank <= 1) w = tor_im_view(c, w, 0, NULL);
+        if (w->rank == 1 && x->rank > 1 && !tor_int_is(c->g, w->dim[0], 1))
+            w = tor_im_channels(c, w, x->rank);
+        else if (w->rank == 1 && x->rank <= 1)
+            w = tor_im_view(c, w, 0, NULL);
     }
     return output(c, where_positive(c, x, x, F2(mul, tor_im_up(c, w), x)), t);
 }

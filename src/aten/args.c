@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const char *kind_name(const TorArg *a) {
-    static const char *const names[] = {"None", "an integer", "a symbolic integer", "a float", "a bool",
-                                        "a dtype", "a string", "a tensor", "a list"};
+    static const char *const names[] = {"None",     "an integer", "a symbolic integer",
+                                        "a float",  "a bool",     "a dtype",
+                                        "a string", "a tensor",   "a list"};
     return names[a->kind];
 }
 
@@ -39,7 +40,8 @@ ToroidStatus tor_im_refuse_arg(TorCall *c, int i, const char *format, ...) {
 
 ToroidStatus tor_im_check(TorCall *c, ToroidStatus status) {
     if (c->status || status == TOROID_OK) return c->status;
-    // What the IR calls wrong is either wrong in eager too, which then says so best, or a limit of the IR.
+    // What the IR calls wrong is either wrong in eager too, which then says so best, or a limit of
+    // the IR.
     if (status == TOROID_INVALID) {
         char message[512];
         snprintf(message, sizeof message, "%s", toroid_last_error());
@@ -64,10 +66,14 @@ TorValue *tor_im_tensor_or_null(TorCall *c, int i) {
 }
 
 static bool known_int(const TorCall *c, const TorArg *a, int64_t *out) {
-    if (a->kind == TOR_ARG_INT) *out = a->i;
-    else if (a->kind == TOR_ARG_BOOL) *out = a->b;
-    else if (a->kind == TOR_ARG_DIM) return tor_int_known(c->g, a->dim, out);
-    else return false;
+    if (a->kind == TOR_ARG_INT)
+        *out = a->i;
+    else if (a->kind == TOR_ARG_BOOL)
+        *out = a->b;
+    else if (a->kind == TOR_ARG_DIM)
+        return tor_int_known(c->g, a->dim, out);
+    else
+        return false;
     return true;
 }
 
@@ -81,7 +87,8 @@ bool tor_im_flag(TorCall *c, int i) {
 
 int64_t tor_im_int(TorCall *c, int i) {
     int64_t v = 0;
-    if (!c->status && !known_int(c, &c->args[i], &v)) expected(c, i, "an integer that is known when compiling");
+    if (!c->status && !known_int(c, &c->args[i], &v))
+        expected(c, i, "an integer that is known when compiling");
     return v;
 }
 
@@ -95,9 +102,12 @@ double tor_im_float(TorCall *c, int i) {
 
 static bool any_int(TorCall *c, const TorArg *a, TorDim *out) {
     int64_t v;
-    if (a->kind == TOR_ARG_DIM) *out = a->dim;
-    else if (known_int(c, a, &v)) *out = tor_int_const(c->g, v);
-    else return false;
+    if (a->kind == TOR_ARG_DIM)
+        *out = a->dim;
+    else if (known_int(c, a, &v))
+        *out = tor_int_const(c->g, v);
+    else
+        return false;
     return true;
 }
 
@@ -110,12 +120,15 @@ TorDim tor_im_dim(TorCall *c, int i) {
 TorDtype tor_im_dtype(TorCall *c, int i, TorDtype or_dtype) {
     if (c->status || !tor_im_has(c, i)) return or_dtype;
     TorDtype dtype = or_dtype;
-    if (c->args[i].kind == TOR_ARG_DTYPE) dtype = c->args[i].dtype;
+    if (c->args[i].kind == TOR_ARG_DTYPE)
+        dtype = c->args[i].dtype;
     else if (c->args[i].kind == TOR_ARG_STR) {
         const char *name = c->args[i].str;
         if (strncmp(name, "torch.", 6) == 0) name += 6;
-        if (tor_dtype_parse(&dtype, name)) tor_im_refuse_arg(c, i, "type %s is not supported", name);
-    } else expected(c, i, "a dtype");
+        if (tor_dtype_parse(&dtype, name))
+            tor_im_refuse_arg(c, i, "type %s is not supported", name);
+    } else
+        expected(c, i, "a dtype");
     return dtype;
 }
 
@@ -156,8 +169,10 @@ int tor_im_int_list(TorCall *c, int i, int64_t *out) {
 void tor_im_ints(TorCall *c, int i, int64_t *out, int count) {
     int64_t given[TOR_MAX_RANK] = {0};
     int n = tor_im_int_list(c, i, given);
-    if (c->status) n = 0;
-    else if (n != 1 && n != count) tor_im_refuse_arg(c, i, "expected %d integers, got %d", count, n);
+    if (c->status)
+        n = 0;
+    else if (n != 1 && n != count)
+        tor_im_refuse_arg(c, i, "expected %d integers, got %d", count, n);
     for (int k = 0; k < count; k++) out[k] = n == 1 ? given[0] : n == count ? given[k] : 1;
 }
 
@@ -200,8 +215,10 @@ int tor_im_tensors(TorCall *c, int i, TorValue **out, int max, bool optional) {
     }
     for (int k = 0; k < a->count; k++) {
         const TorArg *item = &a->list[k];
-        if (item->kind == TOR_ARG_VALUE) out[k] = item->value;
-        else if (item->kind == TOR_ARG_NONE && optional) out[k] = NULL;
+        if (item->kind == TOR_ARG_VALUE)
+            out[k] = item->value;
+        else if (item->kind == TOR_ARG_NONE && optional)
+            out[k] = NULL;
         else {
             tor_im_refuse_arg(c, i, "expected tensors, item %d is %s", k, kind_name(item));
             return 0;
@@ -233,16 +250,18 @@ TorOperand tor_im_operand(TorCall *c, int i) {
     if (c->status) return o;
     int64_t v;
     switch (a->kind) {
-    case TOR_ARG_VALUE: return tor_im_operand_of(tor_im_tensor(c, i));
-    case TOR_ARG_FLOAT: o.number = (TorScalar){.dtype = TOR_float64, .f = a->f}; break;
-    case TOR_ARG_INT: o.number = (TorScalar){.dtype = TOR_int64, .i = a->i}; break;
-    case TOR_ARG_BOOL: o.number = (TorScalar){.dtype = TOR_bool, .i = a->b}; break;
-    case TOR_ARG_DIM:
-        o.number = (TorScalar){.dtype = TOR_int64};
-        if (tor_int_known(c->g, a->dim, &v)) o.number.i = v;
-        else o.value = tor_im_dim_tensor(c, a->dim);
-        break;
-    default: expected(c, i, "a tensor or a number");
+        case TOR_ARG_VALUE: return tor_im_operand_of(tor_im_tensor(c, i));
+        case TOR_ARG_FLOAT: o.number = (TorScalar){.dtype = TOR_float64, .f = a->f}; break;
+        case TOR_ARG_INT: o.number = (TorScalar){.dtype = TOR_int64, .i = a->i}; break;
+        case TOR_ARG_BOOL: o.number = (TorScalar){.dtype = TOR_bool, .i = a->b}; break;
+        case TOR_ARG_DIM:
+            o.number = (TorScalar){.dtype = TOR_int64};
+            if (tor_int_known(c->g, a->dim, &v))
+                o.number.i = v;
+            else
+                o.value = tor_im_dim_tensor(c, a->dim);
+            break;
+        default: expected(c, i, "a tensor or a number");
     }
     return o;
 }
@@ -251,8 +270,10 @@ TorDtype tor_im_promote(const TorOperand *operands, int count) {
     TorPromotion p = TOR_PROMOTION_NONE;
     for (int i = 0; i < count; i++) {
         const TorOperand *o = &operands[i];
-        if (o->is_number) tor_promote_number(&p, o->number.dtype);
-        else if (o->value) tor_promote_tensor(&p, o->value->dtype, o->value->rank);
+        if (o->is_number)
+            tor_promote_number(&p, o->number.dtype);
+        else if (o->value)
+            tor_promote_tensor(&p, o->value->dtype, o->value->rank);
     }
     return tor_promote_result(&p);
 }
@@ -262,7 +283,9 @@ TorValue *tor_im_convert(TorCall *c, TorOperand o, TorDtype dtype, bool round) {
     if (o.value) return tor_im_cast(c, o.value, dtype);
     TorScalar s = o.number;
     if (round || !tor_dtype_is_float(dtype)) s = tor_scalar_cast(s, dtype);
-    s = tor_scalar_cast(s, tor_dtype_is_float(dtype) ? TOR_float64 : dtype == TOR_bool ? TOR_bool : TOR_int64);
+    s = tor_scalar_cast(s, tor_dtype_is_float(dtype) ? TOR_float64
+                           : dtype == TOR_bool       ? TOR_bool
+                                                     : TOR_int64);
     TorValue *v = NULL;
     tor_im_check(c, tor_graph_number(c->g, s, &v));
     return v;

@@ -3,12 +3,15 @@
 
 #include <string.h>
 
-TorValue *tor_im_add(TorCall *c, TorOp op, TorValue *const *inputs, int n_inputs, const TorAttr *attrs, int n_attrs) {
+TorValue *tor_im_add(TorCall *c, TorOp op, TorValue *const *inputs, int n_inputs,
+                     const TorAttr *attrs, int n_attrs) {
     for (int i = 0; i < n_inputs; i++)
-        if (!inputs[i] && !c->status) tor_im_check(c, tor_invalid("%s: input %d is missing", tor_op_name(op), i));
+        if (!inputs[i] && !c->status)
+            tor_im_check(c, tor_invalid("%s: input %d is missing", tor_op_name(op), i));
     if (c->status) return NULL;
     TorNode *node = NULL;
-    if (tor_im_check(c, tor_graph_add(c->g, NULL, op, inputs, n_inputs, attrs, n_attrs, 1, &node))) return NULL;
+    if (tor_im_check(c, tor_graph_add(c->g, NULL, op, inputs, n_inputs, attrs, n_attrs, 1, &node)))
+        return NULL;
     node->origin = c->origin;
     return node->outputs[0];
 }
@@ -23,8 +26,12 @@ static TorValue *number(TorCall *c, TorScalar s) {
     if (!c->status) tor_im_check(c, tor_graph_number(c->g, s, &v));
     return v;
 }
-TorValue *tor_im_float_number(TorCall *c, double x) { return number(c, (TorScalar){.dtype = TOR_float64, .f = x}); }
-TorValue *tor_im_int_number(TorCall *c, int64_t x) { return number(c, (TorScalar){.dtype = TOR_int64, .i = x}); }
+TorValue *tor_im_float_number(TorCall *c, double x) {
+    return number(c, (TorScalar){.dtype = TOR_float64, .f = x});
+}
+TorValue *tor_im_int_number(TorCall *c, int64_t x) {
+    return number(c, (TorScalar){.dtype = TOR_int64, .i = x});
+}
 
 TorValue *tor_im_cast(TorCall *c, TorValue *x, TorDtype dtype) {
     if (c->status || !x) return NULL;
@@ -33,16 +40,20 @@ TorValue *tor_im_cast(TorCall *c, TorValue *x, TorDtype dtype) {
     return tor_im_add(c, TOR_OP_cast, &x, 1, &a, 1);
 }
 
-TorValue *tor_im_up(TorCall *c, TorValue *x) { return x ? tor_im_cast(c, x, tor_dtype_compute(x->dtype)) : NULL; }
+TorValue *tor_im_up(TorCall *c, TorValue *x) {
+    return x ? tor_im_cast(c, x, tor_dtype_compute(x->dtype)) : NULL;
+}
 TorValue *tor_im_to_bool(TorCall *c, TorValue *x) { return tor_im_cast(c, x, TOR_bool); }
 
 TorValue *tor_im_full(TorCall *c, TorScalar value, TorDtype dtype, int rank, const TorDim *dims) {
-    TorAttr a[] = {TOR_A_SCALAR(value, tor_scalar_cast(value, dtype)), TOR_A_DTYPE(dtype, dtype), TOR_A_DIMS(dims, dims, rank)};
+    TorAttr a[] = {TOR_A_SCALAR(value, tor_scalar_cast(value, dtype)), TOR_A_DTYPE(dtype, dtype),
+                   TOR_A_DIMS(dims, dims, rank)};
     return tor_im_add(c, TOR_OP_full, NULL, 0, a, 3);
 }
 
 TorValue *tor_im_arange(TorCall *c, TorDim count, TorDim start, int64_t step, TorDtype dtype) {
-    TorAttr a[] = {TOR_A_DTYPE(dtype, dtype), TOR_A_DIMS(dims, &count, 1), TOR_A_DIM(start, start), TOR_A_INT(step, step)};
+    TorAttr a[] = {TOR_A_DTYPE(dtype, dtype), TOR_A_DIMS(dims, &count, 1), TOR_A_DIM(start, start),
+                   TOR_A_INT(step, step)};
     return tor_im_add(c, TOR_OP_arange, NULL, 0, a, 4);
 }
 
@@ -94,7 +105,8 @@ TorValue *tor_im_transpose(TorCall *c, TorValue *x, int p, int q) {
 TorValue *tor_im_unsqueeze(TorCall *c, TorValue *x, int axis) {
     if (c->status || !x || !rank_fits(c, x->rank + 1)) return NULL;
     TorDim dims[TOR_MAX_RANK];
-    for (int i = 0, k = 0; i <= x->rank; i++) dims[i] = i == axis ? tor_im_const(c, 1) : x->dim[k++];
+    for (int i = 0, k = 0; i <= x->rank; i++)
+        dims[i] = i == axis ? tor_im_const(c, 1) : x->dim[k++];
     return tor_im_view(c, x, x->rank + 1, dims);
 }
 
@@ -107,12 +119,16 @@ TorValue *tor_im_squeeze(TorCall *c, TorValue *x, int axis) {
     return tor_im_view(c, x, n, dims);
 }
 
-TorValue *tor_im_contiguous(TorCall *c, TorValue *x) { return tor_im_add(c, TOR_OP_contiguous, &x, 1, NULL, 0); }
+TorValue *tor_im_contiguous(TorCall *c, TorValue *x) {
+    return tor_im_add(c, TOR_OP_contiguous, &x, 1, NULL, 0);
+}
 
-TorValue *tor_im_slice(TorCall *c, TorValue *x, int axis, TorDim start, int64_t step, TorDim count) {
+TorValue *tor_im_slice(TorCall *c, TorValue *x, int axis, TorDim start, int64_t step,
+                       TorDim count) {
     if (c->status || !x) return NULL;
     if (count == x->dim[axis] && step == 1 && tor_int_is(c->g, start, 0)) return x;
-    TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_DIM(start, start), TOR_A_INT(step, step), TOR_A_DIMS(dims, &count, 1)};
+    TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_DIM(start, start), TOR_A_INT(step, step),
+                   TOR_A_DIMS(dims, &count, 1)};
     return tor_im_add(c, TOR_OP_slice, &x, 1, a, 4);
 }
 
@@ -131,36 +147,42 @@ TorValue *tor_im_channels(TorCall *c, TorValue *x, int rank) {
 
 // ---------------------------------------------------------------- reductions and products
 
-TorValue *tor_im_reduce(TorCall *c, TorOp op, TorValue *x, const int64_t *axes, int n_axes, bool keepdim) {
+TorValue *tor_im_reduce(TorCall *c, TorOp op, TorValue *x, const int64_t *axes, int n_axes,
+                        bool keepdim) {
     if (c->status || !x) return NULL;
     TorAttr a[3] = {TOR_A_INTS(axes, axes, n_axes), TOR_A_INT(keepdim, keepdim)};
     int n = 2;
-    if (op == TOR_OP_sum || op == TOR_OP_prod || op == TOR_OP_mean) a[n++] = TOR_A_DTYPE(dtype, x->dtype);
+    if (op == TOR_OP_sum || op == TOR_OP_prod || op == TOR_OP_mean)
+        a[n++] = TOR_A_DTYPE(dtype, x->dtype);
     return tor_im_add(c, op, &x, 1, a, n);
 }
 
-TorValue *tor_im_var(TorCall *c, TorValue *x, const int64_t *axes, int n_axes, bool keepdim, double correction) {
-    TorAttr a[] = {TOR_A_INTS(axes, axes, n_axes), TOR_A_INT(keepdim, keepdim), TOR_A_FLOAT(correction, correction)};
+TorValue *tor_im_var(TorCall *c, TorValue *x, const int64_t *axes, int n_axes, bool keepdim,
+                     double correction) {
+    TorAttr a[] = {TOR_A_INTS(axes, axes, n_axes), TOR_A_INT(keepdim, keepdim),
+                   TOR_A_FLOAT(correction, correction)};
     return tor_im_add(c, TOR_OP_var, &x, 1, a, 3);
 }
 
 static bool is_transposed(const TorValue *w) {
-    const TorAttr *axes = w->node && w->node->op == TOR_OP_permute ? tor_attr(w->node, TOR_ATTR_axes) : NULL;
+    const TorAttr *axes =
+        w->node && w->node->op == TOR_OP_permute ? tor_attr(w->node, TOR_ATTR_axes) : NULL;
     return axes && axes->count == 2 && axes->ints[0] == 1;
 }
 
 /// Products of integers have no gemm: exact sums of broadcast products.
 static TorValue *int_matmul(TorCall *c, TorValue *a, TorValue *b) {
     int64_t axis = TOR_MAX(a->rank, b->rank) - 1;
-    TorValue *x = tor_im_unsqueeze(c, a, a->rank);                  // [.., m, k, 1]
-    TorValue *y = tor_im_unsqueeze(c, b, b->rank - 2);              // [.., 1, k, n]
+    TorValue *x = tor_im_unsqueeze(c, a, a->rank);      // [.., m, k, 1]
+    TorValue *y = tor_im_unsqueeze(c, b, b->rank - 2);  // [.., 1, k, n]
     return tor_im_reduce(c, TOR_OP_sum, F2(mul, x, y), &axis, 1, false);
 }
 
 TorValue *tor_im_matmul(TorCall *c, TorValue *a, TorValue *b) {
     if (c->status || !a || !b) return NULL;
     if (a->dtype != b->dtype) {
-        tor_im_refuse(c, "operands must have one type, got %s and %s", tor_dtype_name(a->dtype), tor_dtype_name(b->dtype));
+        tor_im_refuse(c, "operands must have one type, got %s and %s", tor_dtype_name(a->dtype),
+                      tor_dtype_name(b->dtype));
         return NULL;
     }
     if (a->rank < 2 || b->rank < 2) {
@@ -172,15 +194,18 @@ TorValue *tor_im_matmul(TorCall *c, TorValue *a, TorValue *b) {
         return int_matmul(c, a, b);
     }
     if (b->rank == 2 && (a->rank > 2 || is_transposed(b))) {
-        // A weight as the linear op wants it; the transposition of a transposition is what was there first.
-        TorValue *inputs[] = {a, is_transposed(b) ? tor_in(b->node, 0) : tor_im_transpose(c, b, 0, 1)};
+        // A weight as the linear op wants it; the transposition of a transposition is what was
+        // there first.
+        TorValue *inputs[] = {a,
+                              is_transposed(b) ? tor_in(b->node, 0) : tor_im_transpose(c, b, 0, 1)};
         return tor_im_add(c, TOR_OP_linear, inputs, 2, NULL, 0);
     }
     if (a->rank > 2 || b->rank > 2) {
         TorDim da[TOR_MAX_RANK], db[TOR_MAX_RANK];
         int batch = tor_im_broadcast(c, a->dim, a->rank - 2, b->dim, b->rank - 2, da);
         memcpy(db, da, sizeof da);
-        for (int i = 0; i < 2; i++) da[batch + i] = a->dim[a->rank - 2 + i], db[batch + i] = b->dim[b->rank - 2 + i];
+        for (int i = 0; i < 2; i++)
+            da[batch + i] = a->dim[a->rank - 2 + i], db[batch + i] = b->dim[b->rank - 2 + i];
         a = tor_im_expand(c, a, batch + 2, da);
         b = tor_im_expand(c, b, batch + 2, db);
     }
@@ -192,14 +217,19 @@ TorValue *tor_im_matmul(TorCall *c, TorValue *a, TorValue *b) {
 
 TorDim tor_im_const(TorCall *c, int64_t value) { return tor_int_const(c->g, value); }
 
-int tor_im_broadcast(TorCall *c, const TorDim *a, int rank_a, const TorDim *b, int rank_b, TorDim *out) {
+int tor_im_broadcast(TorCall *c, const TorDim *a, int rank_a, const TorDim *b, int rank_b,
+                     TorDim *out) {
     int rank = TOR_MAX(rank_a, rank_b);
     for (int i = 0; i < rank; i++) {
         int ia = i - (rank - rank_a), ib = i - (rank - rank_b);
-        out[i] = ia < 0 ? b[ib] : ib < 0 || a[ia] == b[ib] ? a[ia] : tor_int_binary(c->g, TOR_INT_broadcast, a[ia], b[ib]);
+        out[i] = ia < 0                     ? b[ib]
+                 : ib < 0 || a[ia] == b[ib] ? a[ia]
+                                            : tor_int_binary(c->g, TOR_INT_broadcast, a[ia], b[ib]);
         int64_t x, y;
-        if (ia >= 0 && ib >= 0 && tor_int_known(c->g, a[ia], &x) && tor_int_known(c->g, b[ib], &y)) {
-            if (x != y && x != 1 && y != 1) tor_im_refuse(c, "sizes %" PRId64 " and %" PRId64 " do not broadcast", x, y);
+        if (ia >= 0 && ib >= 0 && tor_int_known(c->g, a[ia], &x) &&
+            tor_int_known(c->g, b[ib], &y)) {
+            if (x != y && x != 1 && y != 1)
+                tor_im_refuse(c, "sizes %" PRId64 " and %" PRId64 " do not broadcast", x, y);
             out[i] = x == 1 ? b[ib] : a[ia];
         }
     }
@@ -213,8 +243,12 @@ TorDim tor_im_wrap_index(TorCall *c, TorDim i, TorDim size) {
     return tor_int_add(c->g, i, tor_int_mul(c->g, size, negative));
 }
 
-TorDim tor_im_min(TorCall *c, TorDim a, TorDim b) { return a == b ? a : tor_int_binary(c->g, TOR_INT_min, a, b); }
-TorDim tor_im_max(TorCall *c, TorDim a, TorDim b) { return a == b ? a : tor_int_binary(c->g, TOR_INT_max, a, b); }
+TorDim tor_im_min(TorCall *c, TorDim a, TorDim b) {
+    return a == b ? a : tor_int_binary(c->g, TOR_INT_min, a, b);
+}
+TorDim tor_im_max(TorCall *c, TorDim a, TorDim b) {
+    return a == b ? a : tor_int_binary(c->g, TOR_INT_max, a, b);
+}
 
 // ---------------------------------------------------------------- results
 
@@ -229,7 +263,8 @@ ToroidStatus tor_im_return_list(TorCall *c, TorValue *const *values, int count) 
     if (c->status) return c->status;
     TorArg *items = tor_arena_alloc(c->g->arena, (size_t)TOR_MAX(count, 1) * sizeof *items);
     if (!items) return c->status = tor_no_memory();
-    for (int i = 0; i < count; i++) items[i] = values[i] ? TOR_ARG_OF_VALUE(values[i]) : TOR_ARG_OF_NONE;
+    for (int i = 0; i < count; i++)
+        items[i] = values[i] ? TOR_ARG_OF_VALUE(values[i]) : TOR_ARG_OF_NONE;
     *c->result = TOR_ARG_OF_LIST(items, count);
     return TOROID_OK;
 }

@@ -1,8 +1,8 @@
 /// What the op files of the importer are written with.
 ///
-/// One call of the importer is a TorCall. Its helpers keep the first failure in `status` and then do
-/// nothing, so that an op reads as a formula: `return RETURN(F2(mul, x, F1(sigmoid, x)));`.
-/// A helper that gives a value gives NULL after a failure and takes NULL for one.
+/// One call of the importer is a TorCall. Its helpers keep the first failure in `status` and then
+/// do nothing, so that an op reads as a formula: `return RETURN(F2(mul, x, F1(sigmoid, x)));`. A
+/// helper that gives a value gives NULL after a failure and takes NULL for one.
 #ifndef TOR_ATEN_BUILD_H
 #define TOR_ATEN_BUILD_H
 
@@ -56,7 +56,7 @@ static inline bool tor_im_has(const TorCall *c, int i) { return c->args[i].kind 
 TorValue *tor_im_tensor(TorCall *c, int i);
 TorValue *tor_im_tensor_or_null(TorCall *c, int i);  ///< NULL for None, with no failure
 bool tor_im_flag(TorCall *c, int i);
-int64_t tor_im_int(TorCall *c, int i);               ///< must be known when compiling
+int64_t tor_im_int(TorCall *c, int i);  ///< must be known when compiling
 double tor_im_float(TorCall *c, int i);
 TorDim tor_im_dim(TorCall *c, int i);
 TorDtype tor_im_dtype(TorCall *c, int i, TorDtype or_dtype);
@@ -78,7 +78,7 @@ void tor_im_cpu_only(TorCall *c, int i);
 
 /// An operand of an elementwise op: a tensor or a number.
 typedef struct {
-    TorValue *value;   ///< of a tensor, or of an integer that is not known (0-d int64)
+    TorValue *value;  ///< of a tensor, or of an integer that is not known (0-d int64)
     bool is_number;
     TorScalar number;  ///< bool, int64 or float64; with `value` set only the dtype holds
 } TorOperand;
@@ -91,8 +91,10 @@ TorValue *tor_im_convert(TorCall *c, TorOperand operand, TorDtype dtype, bool ro
 
 // ---------------------------------------------------------------- nodes
 
-TorValue *tor_im_add(TorCall *c, TorOp op, TorValue *const *inputs, int n_inputs, const TorAttr *attrs, int n_attrs);
-TorValue *tor_im_map(TorCall *c, TorOp op, TorValue *a, TorValue *b, TorValue *d);  ///< NULL where the arity ends
+TorValue *tor_im_add(TorCall *c, TorOp op, TorValue *const *inputs, int n_inputs,
+                     const TorAttr *attrs, int n_attrs);
+TorValue *tor_im_map(TorCall *c, TorOp op, TorValue *a, TorValue *b,
+                     TorValue *d);  ///< NULL where the arity ends
 TorValue *tor_im_float_number(TorCall *c, double number);
 TorValue *tor_im_int_number(TorCall *c, int64_t number);
 TorValue *tor_im_cast(TorCall *c, TorValue *x, TorDtype dtype);  ///< x itself if it has that type
@@ -103,7 +105,8 @@ TorValue *tor_im_full(TorCall *c, TorScalar value, TorDtype dtype, int rank, con
 TorValue *tor_im_dim_tensor(TorCall *c, TorDim dim);
 TorValue *tor_im_arange(TorCall *c, TorDim count, TorDim start, int64_t step, TorDtype dtype);
 
-TorValue *tor_im_view(TorCall *c, TorValue *x, int rank, const TorDim *dims);  ///< x itself if nothing changes
+TorValue *tor_im_view(TorCall *c, TorValue *x, int rank,
+                      const TorDim *dims);  ///< x itself if nothing changes
 TorValue *tor_im_expand(TorCall *c, TorValue *x, int rank, const TorDim *dims);
 TorValue *tor_im_permute(TorCall *c, TorValue *x, const int64_t *axes);
 TorValue *tor_im_transpose(TorCall *c, TorValue *x, int a, int b);
@@ -113,9 +116,11 @@ TorValue *tor_im_contiguous(TorCall *c, TorValue *x);
 /// `count` items of `axis` from `start` on (0 <= start, in range).
 TorValue *tor_im_slice(TorCall *c, TorValue *x, int axis, TorDim start, int64_t step, TorDim count);
 TorValue *tor_im_cat(TorCall *c, TorValue *const *parts, int count, int axis);
-TorValue *tor_im_reduce(TorCall *c, TorOp op, TorValue *x, const int64_t *axes, int n_axes, bool keepdim);
+TorValue *tor_im_reduce(TorCall *c, TorOp op, TorValue *x, const int64_t *axes, int n_axes,
+                        bool keepdim);
 /// var over axes in float32 or float64.
-TorValue *tor_im_var(TorCall *c, TorValue *x, const int64_t *axes, int n_axes, bool keepdim, double correction);
+TorValue *tor_im_var(TorCall *c, TorValue *x, const int64_t *axes, int n_axes, bool keepdim,
+                     double correction);
 /// Batched product with numpy's broadcasting, of operands of one type.
 TorValue *tor_im_matmul(TorCall *c, TorValue *a, TorValue *b);
 /// x with shape [c] seen against a tensor of `rank` whose channels are on axis 1.
@@ -123,7 +128,8 @@ TorValue *tor_im_channels(TorCall *c, TorValue *x, int rank);
 
 TorDim tor_im_const(TorCall *c, int64_t value);
 /// `axis` of the broadcast shape of the two, both counted from the right.
-int tor_im_broadcast(TorCall *c, const TorDim *a, int rank_a, const TorDim *b, int rank_b, TorDim *out);
+int tor_im_broadcast(TorCall *c, const TorDim *a, int rank_a, const TorDim *b, int rank_b,
+                     TorDim *out);
 /// i + size if i < 0.
 TorDim tor_im_wrap_index(TorCall *c, TorDim i, TorDim size);
 /// The smaller; knows equal integers.
@@ -133,7 +139,8 @@ TorDim tor_im_max(TorCall *c, TorDim a, TorDim b);
 // ---------------------------------------------------------------- results
 
 ToroidStatus tor_im_return(TorCall *c, TorValue *value);
-ToroidStatus tor_im_return_list(TorCall *c, TorValue *const *values, int count);  ///< NULL entries are NONE
+ToroidStatus tor_im_return_list(TorCall *c, TorValue *const *values,
+                                int count);              ///< NULL entries are NONE
 ToroidStatus tor_im_return_dim(TorCall *c, TorDim dim);  ///< INT if known
 ToroidStatus tor_im_return_none(TorCall *c);
 

@@ -8,14 +8,16 @@
 /// layout, device at `first`, `first + 1`
 static void strided_on_cpu(TorCall *c, int first) {
     const char *layout = tor_im_str(c, first, "torch.strided");
-    if (!strstr(layout, "strided")) tor_im_refuse_arg(c, first, "expected a strided layout, got %s", layout);
+    if (!strstr(layout, "strided"))
+        tor_im_refuse_arg(c, first, "expected a strided layout, got %s", layout);
     tor_im_cpu_only(c, first + 1);
 }
 
 static TorDtype number_dtype(TorDtype d) { return d == TOR_float64 ? TOR_float32 : d; }
 
 /// Filled with a number, or with an integer that is not known yet, or a 0-d tensor.
-static TorValue *filled(TorCall *c, TorOperand value, TorDtype dtype, int rank, const TorDim *dims) {
+static TorValue *filled(TorCall *c, TorOperand value, TorDtype dtype, int rank,
+                        const TorDim *dims) {
     if (c->status) return NULL;
     if (value.value) return tor_im_expand(c, tor_im_cast(c, value.value, dtype), rank, dims);
     return tor_im_full(c, value.number, dtype, rank, dims);
@@ -25,7 +27,8 @@ static ToroidStatus import_full(TorCall *c) {
     TorDim dims[TOR_MAX_RANK];
     int rank = tor_im_dims(c, 0, dims);
     TorOperand value = tor_im_operand(c, 1);
-    TorDtype dtype = tor_im_dtype(c, 2, number_dtype(value.is_number ? value.number.dtype : value.value->dtype));
+    TorDtype dtype =
+        tor_im_dtype(c, 2, number_dtype(value.is_number ? value.number.dtype : value.value->dtype));
     strided_on_cpu(c, 3);
     return RETURN(filled(c, value, dtype, rank, dims));
 }
@@ -107,7 +110,9 @@ static TorValue *int_arange(TorCall *c, TorDim start, TorDim end, int64_t step, 
     TorGraph *g = c->g;
     TorDim span = step > 0 ? tor_int_sub(g, end, start) : tor_int_sub(g, start, end);
     int64_t size = step > 0 ? step : -step;
-    TorDim count = size == 1 ? span : tor_int_floordiv(g, tor_int_add(g, span, tor_im_const(c, size - 1)), tor_im_const(c, size));
+    TorDim count = size == 1 ? span
+                             : tor_int_floordiv(g, tor_int_add(g, span, tor_im_const(c, size - 1)),
+                                                tor_im_const(c, size));
     int64_t known;
     if (tor_int_known(g, count, &known) && known < 0) {
         tor_im_refuse(c, "the end lies before the start");
@@ -124,7 +129,8 @@ static ToroidStatus arange(TorCall *c, int start_arg, int end_arg, int step_arg,
     TorDtype dtype = tor_im_dtype(c, options, floats ? TOR_float32 : TOR_int64);
     strided_on_cpu(c, options + 1);
     if (!floats) {
-        TorDim start = start_arg >= 0 ? tor_im_dim(c, start_arg) : tor_im_const(c, 0), end = tor_im_dim(c, end_arg);
+        TorDim start = start_arg >= 0 ? tor_im_dim(c, start_arg) : tor_im_const(c, 0),
+               end = tor_im_dim(c, end_arg);
         int64_t step = step_arg >= 0 ? tor_im_int(c, step_arg) : 1;
         if (step == 0) return tor_im_refuse(c, "step must not be 0");
         return c->status ? c->status : RETURN(int_arange(c, start, end, step, dtype));
@@ -133,11 +139,14 @@ static ToroidStatus arange(TorCall *c, int start_arg, int end_arg, int step_arg,
     double step = step_arg >= 0 ? tor_im_float(c, step_arg) : 1;
     if (c->status) return c->status;
     double count = ceil((end - start) / step);
-    if (step == 0 || !(count >= 0 && count < 9e15)) return tor_im_refuse(c, "start, end and step do not give a length");
-    if (!tor_dtype_is_float(dtype)) return tor_im_refuse(c, "float bounds for %s are not supported", tor_dtype_name(dtype));
+    if (step == 0 || !(count >= 0 && count < 9e15))
+        return tor_im_refuse(c, "start, end and step do not give a length");
+    if (!tor_dtype_is_float(dtype))
+        return tor_im_refuse(c, "float bounds for %s are not supported", tor_dtype_name(dtype));
     TorDim n = tor_im_const(c, (int64_t)count);
     TorDtype wide = tor_dtype_compute(dtype);
-    TorAttr a[] = {TOR_A_DTYPE(dtype, wide), TOR_A_DIMS(dims, &n, 1), TOR_A_FLOAT(fstart, start), TOR_A_FLOAT(fstep, step)};
+    TorAttr a[] = {TOR_A_DTYPE(dtype, wide), TOR_A_DIMS(dims, &n, 1), TOR_A_FLOAT(fstart, start),
+                   TOR_A_FLOAT(fstep, step)};
     return RETURN(tor_im_cast(c, tor_im_add(c, TOR_OP_arange, NULL, 0, a, 4), dtype));
 }
 
@@ -181,14 +190,16 @@ static ToroidStatus import_eye(TorCall *c) {
     strided_on_cpu(c, square ? 2 : 3);
     if (c->status) return c->status;
     TorValue *row = tor_im_unsqueeze(c, tor_im_arange(c, n, tor_im_const(c, 0), 1, TOR_int64), 1);
-    return RETURN(tor_im_cast(c, F2(eq, tor_im_arange(c, m, tor_im_const(c, 0), 1, TOR_int64), row), dtype));
+    return RETURN(
+        tor_im_cast(c, F2(eq, tor_im_arange(c, m, tor_im_const(c, 0), 1, TOR_int64), row), dtype));
 }
 
 #define OPTIONS "dtype=None, layout=None, device=None, pin_memory=None"
 
 static const TorAtenRow rows[] = {
     {"aten.full.default", "size, fill_value, *, " OPTIONS, import_full, 0},
-    {"aten.full_like.default", "self, fill_value, *, " OPTIONS ", memory_format=None", import_full_like, 0},
+    {"aten.full_like.default", "self, fill_value, *, " OPTIONS ", memory_format=None",
+     import_full_like, 0},
     {"aten.scalar_tensor.default", "s, *, " OPTIONS, import_scalar_tensor, 0},
     {"aten.zeros.default", "size, *, " OPTIONS, import_fill, 0},
     {"aten.ones.default", "size, *, " OPTIONS, import_fill, 1},

@@ -36,8 +36,10 @@ static const TorAtenRow *find(const char *name) {
         int middle = (low + high) / 2;
         int order = strcmp(name, sorted[middle]->name);
         if (order == 0) return sorted[middle];
-        if (order < 0) high = middle;
-        else low = middle + 1;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return NULL;
 }
@@ -59,7 +61,8 @@ ToroidStatus tor_aten_call(TorGraph *g, const char *name, const TorArg *args, in
     TorCall c = {.g = g, .row = row, .result = result};
     TOR_TRY(tor_schema_bind(&c, args, n_args, kw_names, kw_args, n_kw));
     for (int i = 0; i < c.n_args; i++)
-        if (has_rank_over(&c.args[i])) return tor_im_refuse_arg(&c, i, "rank is over %d", TOR_MAX_RANK);
+        if (has_rank_over(&c.args[i]))
+            return tor_im_refuse_arg(&c, i, "rank is over %d", TOR_MAX_RANK);
     if (origin && !(c.origin = tor_arena_strdup(g->arena, origin))) return tor_no_memory();
     ToroidStatus status = row->import(&c);
     if (!status && g->failed) status = g->failed;

@@ -3,18 +3,21 @@
 /// FX lowering and the .pt2 reader both call tor_aten_call() once for each node of theirs. The
 /// meaning is eager's to the letter: defaults, dtype promotion, shape rules. Names are PyTorch's
 /// ("aten.addmm.default"), and those of FX's integer arithmetic ("_operator.mul", "math.floor",
-/// "torch.sym_max", "aten.sym_size.int"). `_operator.getitem` is the caller's: it picks an item of a
-/// LIST result.
+/// "torch.sym_max", "aten.sym_size.int"). `_operator.getitem` is the caller's: it picks an item of
+/// a LIST result.
 ///
 /// Three kinds of result need the caller's care:
-/// - A LIST item of kind NONE is an output that Toroid does not compute (the logsumexp of attention,
+/// - A LIST item of kind NONE is an output that Toroid does not compute (the logsumexp of
+/// attention,
 ///   the saved statistics of batch norm in evaluation): refuse the graph, or run the call outside,
 ///   if that item is used. A result of kind NONE alone belongs to a call without one (assertions).
-/// - An op that writes its first argument (`aten.copy_.default`, `aten.index_put_.default`) gives the
-///   value that the argument has afterwards, in the argument's type and shape. If that argument is a
-///   graph input, record that this value goes into it (tor_graph_set_outputs), and use this value for
-///   all later reads.
-/// - An alias (`aten.alias`, `aten.view` to the same shape, …) may give the very value it was given.
+/// - An op that writes its first argument (`aten.copy_.default`, `aten.index_put_.default`) gives
+/// the
+///   value that the argument has afterwards, in the argument's type and shape. If that argument is
+///   a graph input, record that this value goes into it (tor_graph_set_outputs), and use this value
+///   for all later reads.
+/// - An alias (`aten.alias`, `aten.view` to the same shape, …) may give the very value it was
+/// given.
 #ifndef TOR_ATEN_IMPORT_H
 #define TOR_ATEN_IMPORT_H
 
@@ -23,11 +26,11 @@
 typedef enum {
     TOR_ARG_NONE,
     TOR_ARG_INT,
-    TOR_ARG_DIM,    ///< an integer that may be symbolic
+    TOR_ARG_DIM,  ///< an integer that may be symbolic
     TOR_ARG_FLOAT,
     TOR_ARG_BOOL,
     TOR_ARG_DTYPE,
-    TOR_ARG_STR,    ///< also layouts, devices and memory formats, as PyTorch prints them
+    TOR_ARG_STR,  ///< also layouts, devices and memory formats, as PyTorch prints them
     TOR_ARG_VALUE,
     TOR_ARG_LIST,
 } TorArgKind;
@@ -61,7 +64,8 @@ typedef struct TorArg {
 /// @param args      positional arguments; kw_names and kw_args the keyword ones. Missing ones take
 ///                  their defaults. Borrowed for the call.
 /// @param origin    the frontend's name for its node, for messages; may be NULL; copied
-/// @param result    one argument: VALUE, INT, DIM, FLOAT or BOOL, LIST for tuples and lists of tensors
+/// @param result    one argument: VALUE, INT, DIM, FLOAT or BOOL, LIST for tuples and lists of
+/// tensors
 ///                  (in the graph's arena), NONE. A known integer comes as INT, never as DIM.
 /// @return TOROID_UNSUPPORTED for a name that tor_aten_knows() denies and for arguments that the
 ///         importer cannot serve; the message names op, argument and what was expected. The graph

@@ -1,7 +1,7 @@
 /// Gathers and scatters by tensors of indices.
 ///
-/// A bool mask as an index gives a result whose size depends on data: refused, but for a write of one
-/// value, which is a `where`.
+/// A bool mask as an index gives a result whose size depends on data: refused, but for a write of
+/// one value, which is a `where`.
 #include "aten/build.h"
 #include "aten/tables.h"
 
@@ -10,23 +10,28 @@ static bool is_list(const TorCall *c, int arg) { return c->args[arg].kind == TOR
 static TorValue *index_tensor(TorCall *c, TorValue *index, int arg) {
     if (c->status || !index) return NULL;
     if (index->dtype == TOR_int64 || index->dtype == TOR_int32) return index;
-    if (index->dtype == TOR_uint8 && !is_list(c, arg)) return tor_im_cast(c, index, TOR_int64);  // no mask here
-    tor_im_refuse_arg(c, arg, index->dtype == TOR_bool || index->dtype == TOR_uint8
-                                  ? "a %s mask selects a number of elements that depends on data"
-                                  : "expected int64 or int32 indices, got %s", tor_dtype_name(index->dtype));
+    if (index->dtype == TOR_uint8 && !is_list(c, arg))
+        return tor_im_cast(c, index, TOR_int64);  // no mask here
+    tor_im_refuse_arg(c, arg,
+                      index->dtype == TOR_bool || index->dtype == TOR_uint8
+                          ? "a %s mask selects a number of elements that depends on data"
+                          : "expected int64 or int32 indices, got %s",
+                      tor_dtype_name(index->dtype));
     return NULL;
 }
 
 static TorValue *vector_index(TorCall *c, int arg) {
     TorValue *index = index_tensor(c, tor_im_tensor(c, arg), arg);
     if (!index) return NULL;
-    if (index->rank > 1) return tor_im_refuse_arg(c, arg, "expected at most 1 dim, got %d", index->rank), NULL;
+    if (index->rank > 1)
+        return tor_im_refuse_arg(c, arg, "expected at most 1 dim, got %d", index->rank), NULL;
     return index->rank == 0 ? tor_im_unsqueeze(c, index, 0) : index;
 }
 
 static ToroidStatus import_embedding(TorCall *c) {
     TorValue *weight = tor_im_tensor(c, 0), *index = index_tensor(c, tor_im_tensor(c, 1), 1);
-    if (weight && weight->rank != 2) return tor_im_refuse_arg(c, 0, "expected 2 dims, got %d", weight->rank);
+    if (weight && weight->rank != 2)
+        return tor_im_refuse_arg(c, 0, "expected 2 dims, got %d", weight->rank);
     TorValue *inputs[] = {weight, index};
     return RETURN(tor_im_add(c, TOR_OP_embedding, inputs, 2, NULL, 0));
 }
@@ -49,7 +54,8 @@ static ToroidStatus import_gather(TorCall *c) {
     int axis = tor_im_axis(c, 1, x->rank);
     TorValue *index = index_tensor(c, tor_im_tensor(c, 2), 2);
     if (!index) return c->status;
-    if (x->rank != index->rank || x->rank == 0) return tor_im_refuse(c, "self and index must have the same rank, at least 1");
+    if (x->rank != index->rank || x->rank == 0)
+        return tor_im_refuse(c, "self and index must have the same rank, at least 1");
     TorValue *inputs[] = {x, index};
     TorAttr a = TOR_A_INT(axis, axis);
     return RETURN(tor_im_add(c, TOR_OP_gather, inputs, 2, &a, 1));
@@ -101,9 +107,14 @@ static ToroidStatus import_index_put(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0), *values = tor_im_tensor(c, 2);
     bool accumulate = tor_im_flag(c, 3);
     if (c->status) return c->status;
-    if (values->dtype != x->dtype) return tor_im_refuse_arg(c, 2, "expected %s, got %s", tor_dtype_name(x->dtype), tor_dtype_name(values->dtype));
+    if (values->dtype != x->dtype)
+        return tor_im_refuse_arg(c, 2, "expected %s, got %s", tor_dtype_name(x->dtype),
+                                 tor_dtype_name(values->dtype));
     const TorArg *list = &c->args[1];
-    TorValue *mask = list->kind == TOR_ARG_LIST && list->count == 1 && list->list[0].kind == TOR_ARG_VALUE ? list->list[0].value : NULL;
+    TorValue *mask =
+        list->kind == TOR_ARG_LIST && list->count == 1 && list->list[0].kind == TOR_ARG_VALUE
+            ? list->list[0].value
+            : NULL;
     if (mask && mask->dtype == TOR_bool && !accumulate && mask->rank <= x->rank) {
         bool single = true;
         for (int i = 0; i < values->rank; i++) single &= tor_int_is(c->g, values->dim[i], 1);
@@ -137,9 +148,12 @@ static ToroidStatus import_index_add(TorCall *c) {
     if (c->status) return c->status;
     int64_t axis = tor_im_axis(c, 1, x->rank);
     TorValue *index = vector_index(c, 2);
-    if (x->rank == 0 || source->rank != x->rank) return tor_im_refuse(c, "self and source must have the same rank, at least 1");
-    if (alpha.value) return tor_im_refuse_arg(c, 4, "expected a number that is known when compiling");
-    if (tor_scalar_cast(alpha.number, TOR_float64).f != 1) source = F2(mul, source, tor_im_convert(c, alpha, x->dtype, false));
+    if (x->rank == 0 || source->rank != x->rank)
+        return tor_im_refuse(c, "self and source must have the same rank, at least 1");
+    if (alpha.value)
+        return tor_im_refuse_arg(c, 4, "expected a number that is known when compiling");
+    if (tor_scalar_cast(alpha.number, TOR_float64).f != 1)
+        source = F2(mul, source, tor_im_convert(c, alpha, x->dtype, false));
     TorValue *inputs[] = {x, source, index};
     TorAttr a[] = {TOR_A_INTS(axes, &axis, 1), TOR_A_INT(accumulate, 1)};
     return RETURN(tor_im_add(c, TOR_OP_index_put, inputs, 3, a, 2));
@@ -151,8 +165,10 @@ static ToroidStatus import_index_fill(TorCall *c) {
     if (c->status) return c->status;
     int64_t axis = tor_im_axis(c, 1, x->rank);
     TorValue *index = vector_index(c, 2);
-    if (x->rank == 0 || (value.value && value.value->rank > 0)) return tor_im_refuse(c, "expected a tensor of at least 1 dim and a 0-d value");
-    TorValue *v = value.value ? tor_im_cast(c, value.value, x->dtype) : tor_im_full(c, value.number, x->dtype, 0, NULL);
+    if (x->rank == 0 || (value.value && value.value->rank > 0))
+        return tor_im_refuse(c, "expected a tensor of at least 1 dim and a 0-d value");
+    TorValue *v = value.value ? tor_im_cast(c, value.value, x->dtype)
+                              : tor_im_full(c, value.number, x->dtype, 0, NULL);
     TorValue *inputs[] = {x, v, index};
     TorAttr a[] = {TOR_A_INTS(axes, &axis, 1), TOR_A_INT(accumulate, 0)};
     return RETURN(tor_im_add(c, TOR_OP_index_put, inputs, 3, a, 2));
@@ -166,15 +182,19 @@ static ToroidStatus import_scatter(TorCall *c) {
     TorValue *index = index_tensor(c, tor_im_tensor(c, 2), 2);
     TorOperand source = tor_im_operand(c, 3);
     if (c->status) return c->status;
-    if (x->rank == 0 || index->rank != x->rank) return tor_im_refuse(c, "self and index must have the same rank, at least 1");
+    if (x->rank == 0 || index->rank != x->rank)
+        return tor_im_refuse(c, "self and index must have the same rank, at least 1");
     TorValue *src = source.value;
     if (source.is_number) {
-        src = src ? tor_im_cast(c, src, x->dtype) : tor_im_full(c, source.number, x->dtype, 0, NULL);
+        src =
+            src ? tor_im_cast(c, src, x->dtype) : tor_im_full(c, source.number, x->dtype, 0, NULL);
         src = tor_im_expand(c, src, index->rank, index->dim);
     } else {
-        if (src->rank != index->rank) return tor_im_refuse_arg(c, 3, "expected rank %d, got %d", index->rank, src->rank);
+        if (src->rank != index->rank)
+            return tor_im_refuse_arg(c, 3, "expected rank %d, got %d", index->rank, src->rank);
         // Of a larger source the leading part counts.
-        for (int i = 0; i < index->rank; i++) src = tor_im_slice(c, src, i, tor_im_const(c, 0), 1, index->dim[i]);
+        for (int i = 0; i < index->rank; i++)
+            src = tor_im_slice(c, src, i, tor_im_const(c, 0), 1, index->dim[i]);
     }
     TorValue *inputs[] = {x, index, src};
     TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_STR(reduce, c->row->op ? "add" : "")};
@@ -184,7 +204,9 @@ static ToroidStatus import_scatter(TorCall *c) {
 #define PUT "self, indices, values, accumulate=False"
 
 static const TorAtenRow rows[] = {
-    {"aten.embedding.default", "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False", import_embedding, 0},
+    {"aten.embedding.default",
+     "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False", import_embedding,
+     0},
     {"aten.index_select.default", "self, dim, index", import_index_select, 0},
     {"aten.gather.default", "self, dim, index, *, sparse_grad=False", import_gather, 0},
     {"aten.index.Tensor", "self, indices", import_index, 0},

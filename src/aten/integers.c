@@ -10,11 +10,16 @@ static bool is_known(TorCall *c, int i, double *f, bool *is_float) {
     const TorArg *a = &c->args[i];
     int64_t v;
     *is_float = a->kind == TOR_ARG_FLOAT;
-    if (*is_float) *f = a->f;
-    else if (a->kind == TOR_ARG_INT) *f = (double)a->i;
-    else if (a->kind == TOR_ARG_BOOL) *f = a->b;
-    else if (a->kind == TOR_ARG_DIM && tor_int_known(c->g, a->dim, &v)) *f = (double)v;
-    else return false;
+    if (*is_float)
+        *f = a->f;
+    else if (a->kind == TOR_ARG_INT)
+        *f = (double)a->i;
+    else if (a->kind == TOR_ARG_BOOL)
+        *f = a->b;
+    else if (a->kind == TOR_ARG_DIM && tor_int_known(c->g, a->dim, &v))
+        *f = (double)v;
+    else
+        return false;
     return true;
 }
 
@@ -33,48 +38,57 @@ static ToroidStatus return_bool(TorCall *c, TorDim dim) {
 /// Python's result for two known numbers of which one is a float.
 static ToroidStatus float_arithmetic(TorCall *c, double a, double b) {
     switch (c->row->op) {
-    case TOR_INT_add: return return_float(c, a + b);
-    case TOR_INT_sub: return return_float(c, a - b);
-    case TOR_INT_mul: return return_float(c, a * b);
-    case TOR_INT_floordiv: return return_float(c, floor(a / b));
-    case TOR_INT_pow: return return_float(c, pow(a, b));
-    case TOR_INT_min: return return_float(c, a < b ? a : b);
-    case TOR_INT_max: return return_float(c, a > b ? a : b);
-    case TOR_INT_mod: {
-        double r = fmod(a, b);
-        return return_float(c, r != 0 && (r < 0) != (b < 0) ? r + b : r);
-    }
-    default: return tor_im_refuse(c, "floats are not supported");
+        case TOR_INT_add: return return_float(c, a + b);
+        case TOR_INT_sub: return return_float(c, a - b);
+        case TOR_INT_mul: return return_float(c, a * b);
+        case TOR_INT_floordiv: return return_float(c, floor(a / b));
+        case TOR_INT_pow: return return_float(c, pow(a, b));
+        case TOR_INT_min: return return_float(c, a < b ? a : b);
+        case TOR_INT_max: return return_float(c, a > b ? a : b);
+        case TOR_INT_mod: {
+            double r = fmod(a, b);
+            return return_float(c, r != 0 && (r < 0) != (b < 0) ? r + b : r);
+        }
+        default: return tor_im_refuse(c, "floats are not supported");
     }
 }
 
 static ToroidStatus import_binary(TorCall *c) {
-    double a, b;
+    double a = 0, b = 0;
     bool fa, fb;
-    if (is_known(c, 0, &a, &fa) & is_known(c, 1, &b, &fb) && (fa || fb)) return float_arithmetic(c, a, b);
+    if (is_known(c, 0, &a, &fa) & is_known(c, 1, &b, &fb) && (fa || fb))
+        return float_arithmetic(c, a, b);
     TorDim x = tor_im_dim(c, 0), y = tor_im_dim(c, 1);
-    return c->status ? c->status : tor_im_return_dim(c, tor_int_binary(c->g, (TorIntOp)c->row->op, x, y));
+    return c->status ? c->status
+                     : tor_im_return_dim(c, tor_int_binary(c->g, (TorIntOp)c->row->op, x, y));
 }
 
 enum { EQ, NE, LT, LE, GT, GE };
 
 static ToroidStatus import_compare(TorCall *c) {
-    double a, b;
+    double a = 0, b = 0;
     bool fa, fb;
     int op = c->row->op;
     if (is_known(c, 0, &a, &fa) & is_known(c, 1, &b, &fb) && (fa || fb)) {
-        bool r = op == EQ ? a == b : op == NE ? a != b : op == LT ? a < b : op == LE ? a <= b : op == GT ? a > b : a >= b;
+        bool r = op == EQ   ? a == b
+                 : op == NE ? a != b
+                 : op == LT ? a < b
+                 : op == LE ? a <= b
+                 : op == GT ? a > b
+                            : a >= b;
         *c->result = TOR_ARG_OF_BOOL(r);
         return TOROID_OK;
     }
     TorDim x = tor_im_dim(c, 0), y = tor_im_dim(c, 1);
     if (c->status) return c->status;
-    static const TorIntOp ops[] = {TOR_INT_eq, TOR_INT_ne, TOR_INT_lt, TOR_INT_le, TOR_INT_lt, TOR_INT_le};
-    return return_bool(c, op >= GT ? tor_int_binary(c->g, ops[op], y, x) : tor_int_binary(c->g, ops[op], x, y));
+    static const TorIntOp ops[] = {TOR_INT_eq, TOR_INT_ne, TOR_INT_lt,
+                                   TOR_INT_le, TOR_INT_lt, TOR_INT_le};
+    return return_bool(
+        c, op >= GT ? tor_int_binary(c->g, ops[op], y, x) : tor_int_binary(c->g, ops[op], x, y));
 }
 
 static ToroidStatus import_truediv(TorCall *c) {
-    double a, b;
+    double a = 0, b = 0;
     bool fa, fb;
     if (!(is_known(c, 0, &a, &fa) & is_known(c, 1, &b, &fb)))
         return tor_im_refuse(c, "a fraction of symbolic integers is not supported");
@@ -85,11 +99,13 @@ static ToroidStatus import_truediv(TorCall *c) {
 enum { IDENTITY, NEGATE, ABSOLUTE, NOT, TO_INT, FLOOR, CEIL, TO_FLOAT };
 
 static ToroidStatus import_unary(TorCall *c) {
-    double f;
+    double f = 0;
     bool is_float;
     bool known = is_known(c, 0, &f, &is_float);
     int op = c->row->op;
-    if (op == TO_FLOAT) return known ? return_float(c, f) : tor_im_refuse(c, "a float of a symbolic integer is not supported");
+    if (op == TO_FLOAT)
+        return known ? return_float(c, f)
+                     : tor_im_refuse(c, "a float of a symbolic integer is not supported");
     if (known && is_float) {
         if (op == NEGATE) return return_float(c, -f);
         if (op == ABSOLUTE) return return_float(c, fabs(f));
@@ -102,10 +118,12 @@ static ToroidStatus import_unary(TorCall *c) {
     if (c->status) return c->status;
     TorDim zero = tor_im_const(c, 0);
     switch (op) {
-    case NEGATE: return tor_im_return_dim(c, tor_int_sub(c->g, zero, x));
-    case ABSOLUTE: return tor_im_return_dim(c, tor_int_binary(c->g, TOR_INT_max, x, tor_int_sub(c->g, zero, x)));
-    case NOT: return return_bool(c, tor_int_binary(c->g, TOR_INT_eq, x, zero));
-    default: return tor_im_return_dim(c, x);
+        case NEGATE: return tor_im_return_dim(c, tor_int_sub(c->g, zero, x));
+        case ABSOLUTE:
+            return tor_im_return_dim(
+                c, tor_int_binary(c->g, TOR_INT_max, x, tor_int_sub(c->g, zero, x)));
+        case NOT: return return_bool(c, tor_int_binary(c->g, TOR_INT_eq, x, zero));
+        default: return tor_im_return_dim(c, x);
     }
 }
 
@@ -138,19 +156,21 @@ static ToroidStatus import_size(TorCall *c) {
     return c->status ? c->status : tor_im_return_dim(c, x->dim[axis]);
 }
 
-/// The strides of a row-major tensor; of a graph input those that the frontend promised.
+/// Of a graph input: what the frontend promised, else read when the graph is bound.
 static ToroidStatus import_stride(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
     int axis = tor_im_axis(c, 1, x->rank);
     if (!c->status && x->rank == 0) return tor_im_refuse(c, "a 0-d tensor has no strides");
     if (c->status) return c->status;
-    if (x->node->op != TOR_OP_input) return tor_im_refuse(c, "the stride of a computed tensor is not known");
-    const TorInput *input = &c->g->inputs[tor_attr_int(x->node, TOR_ATTR_index, 0)];
+    if (x->node->op != TOR_OP_input)
+        return tor_im_refuse(c, "the stride of a computed tensor is not known");
+    uint32_t index = (uint32_t)tor_attr_int(x->node, TOR_ATTR_index, 0);
+    const TorInput *input = &c->g->inputs[index];
     if (input->contiguous)
         return tor_im_return_dim(c, tor_int_product(c->g, x->dim + axis + 1, x->rank - axis - 1));
-    if (input->stride[axis] == TOR_NO_DIM) return tor_im_refuse(c, "the stride of input '%s' is not known", input->name);
-    return tor_im_return_dim(c, input->stride[axis]);
+    if (input->stride[axis] != TOR_NO_DIM) return tor_im_return_dim(c, input->stride[axis]);
+    return tor_im_return_dim(c, tor_int_stride(c->g, index, (uint32_t)axis));  // read when bound
 }
 
 static ToroidStatus import_numel(TorCall *c) {
@@ -165,7 +185,8 @@ static ToroidStatus import_size_list(TorCall *c) {
     if (!items) return tor_no_memory();
     for (int i = 0; i < x->rank; i++) {
         int64_t v;
-        items[i] = tor_int_known(c->g, x->dim[i], &v) ? TOR_ARG_OF_INT(v) : TOR_ARG_OF_DIM(x->dim[i]);
+        items[i] =
+            tor_int_known(c->g, x->dim[i], &v) ? TOR_ARG_OF_INT(v) : TOR_ARG_OF_DIM(x->dim[i]);
     }
     *c->result = TOR_ARG_OF_LIST(items, x->rank);
     return TOROID_OK;
@@ -208,7 +229,8 @@ static const TorAtenRow rows[] = {
     {"aten.sym_size.default", "self", import_size_list, 0},
     {"aten.sym_stride.int", "self, dim", import_stride, 0},
     {"aten.sym_numel.default", "self", import_numel, 0},
-    {"aten._assert_tensor_metadata.default", "a, size=None, stride=None, dtype=None, *, device=None, layout=None", import_nothing, 0},
+    {"aten._assert_tensor_metadata.default",
+     "a, size=None, stride=None, dtype=None, *, device=None, layout=None", import_nothing, 0},
     {"aten._assert_scalar.default", "self, assert_msg", import_nothing, 0},
     {"aten._assert_async.default", "self", import_nothing, 0},
     {"aten._assert_async.msg", "self, assert_msg", import_nothing, 0},

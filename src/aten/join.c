@@ -23,10 +23,12 @@ static ToroidStatus import_cat(TorCall *c) {
     TorValue **parts = NULL;
     int n = parts_of(c, &parts), kept = 0;
     if (c->status) return c->status;
-    // Empty tensors of one dim are skipped, whatever the others' rank: a rule of old that eager keeps.
+    // Empty tensors of one dim are skipped, whatever the others' rank: a rule of old that eager
+    // keeps.
     TorValue *first = parts[0];
     for (int i = 0; i < n; i++)
-        if (!(parts[i]->rank == 1 && tor_int_is(c->g, parts[i]->dim[0], 0))) parts[kept++] = parts[i];
+        if (!(parts[i]->rank == 1 && tor_int_is(c->g, parts[i]->dim[0], 0)))
+            parts[kept++] = parts[i];
     if (kept == 0) return RETURN(tor_im_contiguous(c, first));
     int axis = tor_im_axis(c, 1, parts[0]->rank);
     for (int i = 0; i < kept; i++)
@@ -40,7 +42,9 @@ static ToroidStatus import_stack(TorCall *c) {
     if (c->status) return c->status;
     int axis = tor_im_axis(c, 1, parts[0]->rank + 1);
     for (int i = 0; i < n; i++) parts[i] = tor_im_unsqueeze(c, parts[i], axis);
-    return RETURN(c->status ? NULL : n == 1 ? tor_im_contiguous(c, parts[0]) : tor_im_cat(c, parts, n, axis));
+    return RETURN(c->status ? NULL
+                  : n == 1  ? tor_im_contiguous(c, parts[0])
+                            : tor_im_cat(c, parts, n, axis));
 }
 
 // ---------------------------------------------------------------- along an axis
@@ -50,7 +54,8 @@ static TorValue *roll_one(TorCall *c, TorValue *x, int axis, TorDim shift) {
     TorDim size = x->dim[axis], zero = tor_im_const(c, 0);
     TorDim start = tor_int_binary(c->g, TOR_INT_mod, tor_int_sub(c->g, zero, shift), size);
     if (tor_int_is(c->g, size, 0) || tor_int_is(c->g, start, 0)) return x;
-    TorValue *parts[] = {tor_im_slice(c, x, axis, start, 1, tor_int_sub(c->g, size, start)), tor_im_slice(c, x, axis, zero, 1, start)};
+    TorValue *parts[] = {tor_im_slice(c, x, axis, start, 1, tor_int_sub(c->g, size, start)),
+                         tor_im_slice(c, x, axis, zero, 1, start)};
     return tor_im_cat(c, parts, 2, axis);
 }
 
@@ -63,10 +68,12 @@ static ToroidStatus import_roll(TorCall *c) {
     TorValue *r = x;
     if (m == 0 && n == 1) {
         TorDim numel = tor_value_numel(c->g, x);
-        r = tor_im_view(c, roll_one(c, tor_im_view(c, x, 1, &numel), 0, shifts[0]), x->rank, x->dim);
+        r = tor_im_view(c, roll_one(c, tor_im_view(c, x, 1, &numel), 0, shifts[0]), x->rank,
+                        x->dim);
     } else {
         if (n != m || x->rank == 0) return tor_im_refuse(c, "expected one shift an axis");
-        for (int i = 0; i < n; i++) r = roll_one(c, r, tor_im_wrap_axis(c, axes[i], x->rank), shifts[i]);
+        for (int i = 0; i < n; i++)
+            r = roll_one(c, r, tor_im_wrap_axis(c, axes[i], x->rank), shifts[i]);
     }
     return RETURN(r == x ? tor_im_contiguous(c, x) : r);
 }
@@ -85,7 +92,8 @@ static ToroidStatus import_flip(TorCall *c) {
 static ToroidStatus import_flip_axis(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     int64_t axis = c->row->op;
-    if (x && x->rank <= axis) return tor_im_refuse_arg(c, 0, "expected at least %d dims", (int)axis + 1);
+    if (x && x->rank <= axis)
+        return tor_im_refuse_arg(c, 0, "expected at least %d dims", (int)axis + 1);
     TorAttr a = TOR_A_INTS(axes, &axis, 1);
     return RETURN(tor_im_add(c, TOR_OP_flip, &x, 1, &a, 1));
 }
@@ -111,8 +119,10 @@ static ToroidStatus constant_pad(TorCall *c, int value_arg) {
     TorOperand value = {.is_number = true, .number = {.dtype = TOR_int64}};
     if (tor_im_has(c, value_arg)) value = tor_im_operand(c, value_arg);
     if (c->status) return c->status;
-    if (value.value || !value.is_number) return tor_im_refuse_arg(c, value_arg, "expected a number that is known when compiling");
-    TorAttr a[] = {TOR_A_DIMS(low, low, x->rank), TOR_A_DIMS(high, high, x->rank), TOR_A_SCALAR(value, tor_scalar_cast(value.number, x->dtype))};
+    if (value.value || !value.is_number)
+        return tor_im_refuse_arg(c, value_arg, "expected a number that is known when compiling");
+    TorAttr a[] = {TOR_A_DIMS(low, low, x->rank), TOR_A_DIMS(high, high, x->rank),
+                   TOR_A_SCALAR(value, tor_scalar_cast(value.number, x->dtype))};
     return RETURN(tor_im_add(c, TOR_OP_pad, &x, 1, a, 3));
 }
 
@@ -120,7 +130,8 @@ static ToroidStatus import_constant_pad(TorCall *c) { return constant_pad(c, 2);
 
 static ToroidStatus import_pad(TorCall *c) {
     const char *mode = tor_im_str(c, 2, "constant");
-    if (mode[0] != 'c' || mode[1] != 'o') return tor_im_refuse_arg(c, 2, "expected 'constant', got '%s'", mode);
+    if (mode[0] != 'c' || mode[1] != 'o')
+        return tor_im_refuse_arg(c, 2, "expected 'constant', got '%s'", mode);
     return constant_pad(c, 3);
 }
 
@@ -134,7 +145,9 @@ static ToroidStatus import_diff(TorCall *c) {
     TorValue *parts[3];
     int count = 0;
     for (int i = 0; i < 3; i++) {
-        TorValue *part = i == 1 ? x : tor_im_has(c, i == 0 ? 3 : 4) ? tor_im_tensor(c, i == 0 ? 3 : 4) : NULL;
+        TorValue *part = i == 1                          ? x
+                         : tor_im_has(c, i == 0 ? 3 : 4) ? tor_im_tensor(c, i == 0 ? 3 : 4)
+                                                         : NULL;
         if (part) parts[count++] = part;
     }
     TorPromotion p = TOR_PROMOTION_NONE;
@@ -144,7 +157,8 @@ static ToroidStatus import_diff(TorCall *c) {
     TorDim one = tor_im_const(c, 1), zero = tor_im_const(c, 0);
     for (int64_t k = 0; k < TOR_MIN(n, 64) && x && !c->status; k++) {
         TorDim rest = tor_im_max(c, tor_int_sub(c->g, x->dim[axis], one), zero);
-        TorValue *after = tor_im_slice(c, x, axis, tor_im_min(c, one, x->dim[axis]), 1, rest), *before = tor_im_slice(c, x, axis, zero, 1, rest);
+        TorValue *after = tor_im_slice(c, x, axis, tor_im_min(c, one, x->dim[axis]), 1, rest),
+                 *before = tor_im_slice(c, x, axis, zero, 1, rest);
         x = after && after->dtype == TOR_bool ? F2(bit_xor, after, before) : F2(sub, after, before);
     }
     if (n > 64 || n < 0) return tor_im_refuse_arg(c, 1, "%" PRId64 " is not supported", n);

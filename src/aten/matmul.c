@@ -1,12 +1,16 @@
 /// Matrix products.
 ///
-/// A product with a bias of one row becomes `linear`, whatever eager calls it; the weight of `linear`
-/// is [n, k], so what eager passes as a transposed weight is the weight itself.
+/// A product with a bias of one row becomes `linear`, whatever eager calls it; the weight of
+/// `linear` is [n, k], so what eager passes as a transposed weight is the weight itself.
 #include "aten/build.h"
 #include "aten/tables.h"
 
-static bool one(const TorOperand *o) { return !o->value && tor_scalar_cast(o->number, TOR_float64).f == 1; }
-static bool zero(const TorOperand *o) { return !o->value && tor_scalar_cast(o->number, TOR_float64).f == 0; }
+static bool one(const TorOperand *o) {
+    return !o->value && tor_scalar_cast(o->number, TOR_float64).f == 1;
+}
+static bool zero(const TorOperand *o) {
+    return !o->value && tor_scalar_cast(o->number, TOR_float64).f == 0;
+}
 
 static TorValue *linear(TorCall *c, TorValue *x, TorValue *w, TorValue *bias) {
     TorValue *inputs[] = {x, w, bias};
@@ -17,7 +21,8 @@ static TorValue *linear(TorCall *c, TorValue *x, TorValue *w, TorValue *bias) {
 static TorValue *transposed(TorCall *c, TorValue *w) {
     if (c->status || !w) return NULL;
     const TorAttr *axes = w->node->op == TOR_OP_permute ? tor_attr(w->node, TOR_ATTR_axes) : NULL;
-    return axes && axes->count == 2 && axes->ints[0] == 1 ? tor_in(w->node, 0) : tor_im_transpose(c, w, 0, 1);
+    return axes && axes->count == 2 && axes->ints[0] == 1 ? tor_in(w->node, 0)
+                                                          : tor_im_transpose(c, w, 0, 1);
 }
 
 static bool need_rank(TorCall *c, TorValue *x, int i, int rank) {
@@ -26,11 +31,16 @@ static bool need_rank(TorCall *c, TorValue *x, int i, int rank) {
 }
 
 /// beta * self + alpha * product. Half types: the product in float32, one rounding.
-static TorValue *scaled_sum(TorCall *c, TorValue *self, TorValue *a, TorValue *b, TorOperand beta, TorOperand alpha) {
+static TorValue *scaled_sum(TorCall *c, TorValue *self, TorValue *a, TorValue *b, TorOperand beta,
+                            TorOperand alpha) {
     if (c->status) return NULL;
     TorDtype t = a->dtype, wide = tor_dtype_compute(t);
-    if (self->dtype != t) return tor_im_refuse(c, "operands must have one type, got %s and %s", tor_dtype_name(self->dtype), tor_dtype_name(t)), NULL;
-    if (beta.value || alpha.value) return tor_im_refuse(c, "beta and alpha must be known when compiling"), NULL;
+    if (self->dtype != t)
+        return tor_im_refuse(c, "operands must have one type, got %s and %s",
+                             tor_dtype_name(self->dtype), tor_dtype_name(t)),
+               NULL;
+    if (beta.value || alpha.value)
+        return tor_im_refuse(c, "beta and alpha must be known when compiling"), NULL;
     TorValue *r = tor_im_matmul(c, tor_im_up(c, a), tor_im_up(c, b));
     if (!one(&alpha)) r = F2(mul, r, tor_im_convert(c, alpha, wide, false));
     // With beta = 0 self does not count, not even its NaN.
@@ -45,8 +55,8 @@ static ToroidStatus import_addmm(TorCall *c) {
     TorValue *self = tor_im_tensor(c, 0), *a = tor_im_tensor(c, 1), *b = tor_im_tensor(c, 2);
     TorOperand beta = tor_im_operand(c, 3), alpha = tor_im_operand(c, 4);
     if (!need_rank(c, a, 1, 2) || !need_rank(c, b, 2, 2)) return c->status;
-    bool row = self->rank == 1 && tor_dtype_is_float(a->dtype) && self->dtype == a->dtype && b->dtype == a->dtype &&
-               self->dim[0] == b->dim[1];
+    bool row = self->rank == 1 && tor_dtype_is_float(a->dtype) && self->dtype == a->dtype &&
+               b->dtype == a->dtype && self->dim[0] == b->dim[1];
     if (row && one(&alpha) && one(&beta)) return RETURN(linear(c, a, transposed(c, b), self));
     return RETURN(scaled_sum(c, self, a, b, beta, alpha));
 }
@@ -63,7 +73,8 @@ static ToroidStatus import_addmv(TorCall *c) {
     TorOperand beta = tor_im_operand(c, 3), alpha = tor_im_operand(c, 4);
     if (!need_rank(c, a, 1, 2) || !need_rank(c, v, 2, 1)) return c->status;
     TorValue *s = self->rank == 1 ? tor_im_unsqueeze(c, self, 1) : self;
-    return RETURN(tor_im_squeeze(c, scaled_sum(c, s, a, tor_im_unsqueeze(c, v, 1), beta, alpha), 1));
+    return RETURN(
+        tor_im_squeeze(c, scaled_sum(c, s, a, tor_im_unsqueeze(c, v, 1), beta, alpha), 1));
 }
 
 static ToroidStatus import_mm(TorCall *c) {
@@ -74,10 +85,13 @@ static ToroidStatus import_mm(TorCall *c) {
 }
 
 static ToroidStatus import_linear(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *w = tor_im_tensor(c, 1), *bias = tor_im_tensor_or_null(c, 2);
+    TorValue *x = tor_im_tensor(c, 0), *w = tor_im_tensor(c, 1),
+             *bias = tor_im_tensor_or_null(c, 2);
     if (c->status) return c->status;
-    if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
-    if (x->rank < 1 || w->rank < 1 || w->rank > 2) return tor_im_refuse(c, "ranks %d and %d are not supported", x->rank, w->rank);
+    if (!tor_dtype_is_float(x->dtype))
+        return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
+    if (x->rank < 1 || w->rank < 1 || w->rank > 2)
+        return tor_im_refuse(c, "ranks %d and %d are not supported", x->rank, w->rank);
     bool vector_x = x->rank == 1, vector_w = w->rank == 1;
     if (vector_w && bias && bias->rank == 0) bias = tor_im_unsqueeze(c, bias, 0);
     if (vector_x) x = tor_im_unsqueeze(c, x, 0);
@@ -101,12 +115,14 @@ static ToroidStatus import_matmul(TorCall *c) {
 }
 
 static ToroidStatus import_mv(TorCall *c) {
-    if (!need_rank(c, tor_im_tensor(c, 0), 0, 2) || !need_rank(c, tor_im_tensor(c, 1), 1, 1)) return c->status;
+    if (!need_rank(c, tor_im_tensor(c, 0), 0, 2) || !need_rank(c, tor_im_tensor(c, 1), 1, 1))
+        return c->status;
     return import_matmul(c);
 }
 
 static ToroidStatus import_dot(TorCall *c) {
-    if (!need_rank(c, tor_im_tensor(c, 0), 0, 1) || !need_rank(c, tor_im_tensor(c, 1), 1, 1)) return c->status;
+    if (!need_rank(c, tor_im_tensor(c, 0), 0, 1) || !need_rank(c, tor_im_tensor(c, 1), 1, 1))
+        return c->status;
     return import_matmul(c);
 }
 

@@ -1,17 +1,19 @@
 /// Normalisation and dropout.
 ///
 /// Batch norm becomes x * view(scale) + view(shift) with scale = gamma * rsqrt(var + eps) and
-/// shift = beta - mean * scale: both depend on frozen vectors alone, so they move to the prologue and
-/// fold into the convolution before.
+/// shift = beta - mean * scale: both depend on frozen vectors alone, so they move to the prologue
+/// and fold into the convolution before.
 #include "aten/build.h"
 #include "aten/tables.h"
 
-static TorValue *layer_norm(TorCall *c, TorValue *x, TorValue *gamma, TorValue *beta, int count, double eps) {
+static TorValue *layer_norm(TorCall *c, TorValue *x, TorValue *gamma, TorValue *beta, int count,
+                            double eps) {
     TorValue *inputs[3] = {x};
     int n = 1;
     if (gamma) inputs[n++] = gamma;
     if (beta) inputs[n++] = beta;
-    TorAttr a[] = {TOR_A_INT(count, count), TOR_A_FLOAT(eps, eps), TOR_A_INT(has_gamma, gamma != NULL), TOR_A_INT(has_beta, beta != NULL)};
+    TorAttr a[] = {TOR_A_INT(count, count), TOR_A_FLOAT(eps, eps),
+                   TOR_A_INT(has_gamma, gamma != NULL), TOR_A_INT(has_beta, beta != NULL)};
     return tor_im_add(c, TOR_OP_layer_norm, inputs, n, a, 4);
 }
 
@@ -22,24 +24,30 @@ static TorDtype statistics_dtype(const TorValue *x, const TorValue *gamma, const
 }
 
 /// mean and 1 / sqrt(var + eps) over the last axes, which stay as 1.
-static void statistics(TorCall *c, TorValue *x, int count, double eps, TorDtype dtype, TorValue **mean, TorValue **rstd) {
+static void statistics(TorCall *c, TorValue *x, int count, double eps, TorDtype dtype,
+                       TorValue **mean, TorValue **rstd) {
     int64_t axes[TOR_MAX_RANK];
     x = tor_im_up(c, x);
     if (!x) return;
     for (int i = 0; i < count; i++) axes[i] = x->rank - count + i;
     *mean = tor_im_cast(c, tor_im_reduce(c, TOR_OP_mean, x, axes, count, true), dtype);
-    *rstd = tor_im_cast(c, F1(rsqrt, F2(add, tor_im_var(c, x, axes, count, true, 0), NUM(eps))), dtype);
+    *rstd =
+        tor_im_cast(c, F1(rsqrt, F2(add, tor_im_var(c, x, axes, count, true, 0), NUM(eps))), dtype);
 }
 
 /// Arguments input, normalized_shape, weight, bias, eps.
-static TorValue *layer_norm_args(TorCall *c, TorValue **x_out, int *count_out, double *eps, TorDtype *stats) {
+static TorValue *layer_norm_args(TorCall *c, TorValue **x_out, int *count_out, double *eps,
+                                 TorDtype *stats) {
     TorDim shape[TOR_MAX_RANK];
-    TorValue *x = tor_im_tensor(c, 0), *gamma = tor_im_tensor_or_null(c, 2), *beta = tor_im_tensor_or_null(c, 3);
+    TorValue *x = tor_im_tensor(c, 0), *gamma = tor_im_tensor_or_null(c, 2),
+             *beta = tor_im_tensor_or_null(c, 3);
     int count = tor_im_dims(c, 1, shape);
     *eps = tor_im_float(c, 4);
     if (c->status) return NULL;
-    if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype)), NULL;
-    if (count < 1 || count > x->rank) return tor_im_refuse_arg(c, 1, "expected 1 to %d sizes, got %d", x->rank, count), NULL;
+    if (!tor_dtype_is_float(x->dtype))
+        return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype)), NULL;
+    if (count < 1 || count > x->rank)
+        return tor_im_refuse_arg(c, 1, "expected 1 to %d sizes, got %d", x->rank, count), NULL;
     *stats = statistics_dtype(x, gamma, beta);
     *x_out = x;
     *count_out = count;
@@ -47,7 +55,10 @@ static TorValue *layer_norm_args(TorCall *c, TorValue **x_out, int *count_out, d
     if (!mixed) return layer_norm(c, x, gamma, beta, count, *eps);
     // Half input, float32 weights: computed wide, rounded once.
     TorDtype wide = tor_dtype_compute(x->dtype);
-    return tor_im_cast(c, layer_norm(c, tor_im_up(c, x), gamma ? tor_im_cast(c, gamma, wide) : NULL, beta ? tor_im_cast(c, beta, wide) : NULL, count, *eps), x->dtype);
+    return tor_im_cast(c,
+                       layer_norm(c, tor_im_up(c, x), gamma ? tor_im_cast(c, gamma, wide) : NULL,
+                                  beta ? tor_im_cast(c, beta, wide) : NULL, count, *eps),
+                       x->dtype);
 }
 
 static ToroidStatus import_native_layer_norm(TorCall *c) {
@@ -76,13 +87,19 @@ static ToroidStatus import_rms_norm(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0), *gamma = tor_im_tensor_or_null(c, 2);
     int count = tor_im_dims(c, 1, shape);
     if (c->status) return c->status;
-    if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
-    if (count < 1 || count > x->rank) return tor_im_refuse_arg(c, 1, "expected 1 to %d sizes, got %d", x->rank, count);
+    if (!tor_dtype_is_float(x->dtype))
+        return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
+    if (count < 1 || count > x->rank)
+        return tor_im_refuse_arg(c, 1, "expected 1 to %d sizes, got %d", x->rank, count);
     // Without a value: the machine epsilon of the type that eager computes in.
-    double eps = tor_im_has(c, 3) ? tor_im_float(c, 3) : x->dtype == TOR_float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+    double eps = tor_im_has(c, 3)          ? tor_im_float(c, 3)
+                 : x->dtype == TOR_float64 ? 2.220446049250313e-16
+                                           : 1.1920928955078125e-07;
     TorDtype t = x->dtype;
-    TorValue *wide = tor_im_up(c, x), *inputs[] = {wide, gamma ? tor_im_cast(c, gamma, tor_dtype_compute(t)) : NULL};
-    TorAttr a[] = {TOR_A_INT(count, count), TOR_A_FLOAT(eps, eps), TOR_A_INT(has_gamma, gamma != NULL)};
+    TorValue *wide = tor_im_up(c, x),
+             *inputs[] = {wide, gamma ? tor_im_cast(c, gamma, tor_dtype_compute(t)) : NULL};
+    TorAttr a[] = {TOR_A_INT(count, count), TOR_A_FLOAT(eps, eps),
+                   TOR_A_INT(has_gamma, gamma != NULL)};
     TorValue *r = tor_im_cast(c, tor_im_add(c, TOR_OP_rms_norm, inputs, gamma ? 2 : 1, a, 3), t);
     if (!c->row->op) return RETURN(r);
     for (int i = 0; i < count; i++) axes[i] = x->rank - count + i;
@@ -94,7 +111,8 @@ static ToroidStatus import_rms_norm(TorCall *c) {
 // ---------------------------------------------------------------- batch norm
 
 /// x * view(scale) + view(shift), in the compute type; vectors may be NULL (1, 0).
-static TorValue *scale_shift(TorCall *c, TorValue *x, TorValue *gamma, TorValue *beta, TorValue *mean, TorValue *rstd) {
+static TorValue *scale_shift(TorCall *c, TorValue *x, TorValue *gamma, TorValue *beta,
+                             TorValue *mean, TorValue *rstd) {
     if (c->status || !x || !mean || !rstd) return NULL;
     TorDtype t = x->dtype, wide = tor_dtype_compute(t);
     TorValue *scale = tor_im_cast(c, rstd, wide);
@@ -105,7 +123,9 @@ static TorValue *scale_shift(TorCall *c, TorValue *x, TorValue *gamma, TorValue 
     return tor_im_cast(c, F2(add, r, tor_im_channels(c, shift, x->rank)), t);
 }
 
-static TorValue *rsqrt_of(TorCall *c, TorValue *var, double eps) { return F1(rsqrt, F2(add, tor_im_up(c, var), NUM(eps))); }
+static TorValue *rsqrt_of(TorCall *c, TorValue *var, double eps) {
+    return F1(rsqrt, F2(add, tor_im_up(c, var), NUM(eps)));
+}
 
 typedef struct {
     TorValue *x, *gamma, *beta, *mean, *var;
@@ -113,8 +133,9 @@ typedef struct {
 } BatchNorm;
 
 static BatchNorm batch_norm_args(TorCall *c, int eps_arg) {
-    BatchNorm b = {tor_im_tensor(c, 0), tor_im_tensor_or_null(c, 1), tor_im_tensor_or_null(c, 2),
-                   tor_im_tensor_or_null(c, 3), tor_im_tensor_or_null(c, 4), tor_im_float(c, eps_arg)};
+    BatchNorm b = {tor_im_tensor(c, 0),         tor_im_tensor_or_null(c, 1),
+                   tor_im_tensor_or_null(c, 2), tor_im_tensor_or_null(c, 3),
+                   tor_im_tensor_or_null(c, 4), tor_im_float(c, eps_arg)};
     if (b.x && b.x->rank < 2) tor_im_refuse_arg(c, 0, "expected at least 2 dims");
     if (b.x && !tor_dtype_is_float(b.x->dtype)) tor_im_refuse_arg(c, 0, "expected floats");
     return b;
@@ -132,7 +153,8 @@ static ToroidStatus import_batch_norm_eval(TorCall *c) {
 }
 
 /// Statistics of the batch; mean and var of what is not axis 1.
-static TorValue *train(TorCall *c, BatchNorm b, TorValue **mean, TorValue **rstd, TorValue **unbiased) {
+static TorValue *train(TorCall *c, BatchNorm b, TorValue **mean, TorValue **rstd,
+                       TorValue **unbiased) {
     int64_t axes[TOR_MAX_RANK];
     if (c->status) return NULL;
     int n = 0;
@@ -147,7 +169,8 @@ static TorValue *train(TorCall *c, BatchNorm b, TorValue **mean, TorValue **rstd
 
 static TorValue *moved(TorCall *c, TorValue *old, TorValue *batch, double momentum) {
     if (!old || c->status) return NULL;
-    TorValue *r = F2(add, F2(mul, batch, NUM(momentum)), F2(mul, tor_im_up(c, old), NUM(1 - momentum)));
+    TorValue *r =
+        F2(add, F2(mul, batch, NUM(momentum)), F2(mul, tor_im_up(c, old), NUM(1 - momentum)));
     return tor_im_cast(c, r, old->dtype);
 }
 
@@ -181,10 +204,13 @@ static ToroidStatus import_batch_norm_functional(TorCall *c) {
 
 /// Training with no running statistics to write.
 static ToroidStatus import_batch_norm_no_stats(TorCall *c) {
-    BatchNorm b = {tor_im_tensor(c, 0), tor_im_tensor_or_null(c, 1), tor_im_tensor_or_null(c, 2), NULL, NULL, tor_im_float(c, 5)};
+    BatchNorm b = {
+        tor_im_tensor(c, 0), tor_im_tensor_or_null(c, 1), tor_im_tensor_or_null(c, 2), NULL, NULL,
+        tor_im_float(c, 5)};
     TorValue *r[3] = {NULL}, *unbiased;
     if (!tor_im_flag(c, 3)) return tor_im_refuse_arg(c, 3, "expected True");
-    if (b.x && (b.x->rank < 2 || !tor_dtype_is_float(b.x->dtype))) return tor_im_refuse_arg(c, 0, "expected floats of at least 2 dims");
+    if (b.x && (b.x->rank < 2 || !tor_dtype_is_float(b.x->dtype)))
+        return tor_im_refuse_arg(c, 0, "expected floats of at least 2 dims");
     r[0] = train(c, b, &r[1], &r[2], &unbiased);
     return return_trained(c, b, r, 3);
 }
@@ -196,7 +222,8 @@ static ToroidStatus import_batch_norm(TorCall *c) {
         trained[0] = train(c, b, &trained[1], &trained[2], &unbiased);
         return c->row->op ? return_trained(c, b, trained, 3) : RETURN(trained[0]);
     }
-    if (tor_im_flag(c, 5)) return tor_im_refuse_arg(c, 5, "running statistics written in place are not supported");
+    if (tor_im_flag(c, 5))
+        return tor_im_refuse_arg(c, 5, "running statistics written in place are not supported");
     TorValue *r = evaluate(c, b);
     if (!c->row->op) return RETURN(r);
     TorValue *results[] = {r, NULL, NULL};
@@ -206,12 +233,15 @@ static ToroidStatus import_batch_norm(TorCall *c) {
 // ---------------------------------------------------------------- group norm
 
 /// Each group is a row: [n, groups, c / groups * spatial].
-static TorValue *group_norm(TorCall *c, TorValue *x, TorValue *gamma, TorValue *beta, int64_t groups, double eps, TorValue **mean, TorValue **rstd) {
+static TorValue *group_norm(TorCall *c, TorValue *x, TorValue *gamma, TorValue *beta,
+                            int64_t groups, double eps, TorValue **mean, TorValue **rstd) {
     if (c->status) return NULL;
-    if (x->rank < 2 || groups < 1) return tor_im_refuse(c, "expected at least 2 dims and 1 group"), NULL;
+    if (x->rank < 2 || groups < 1)
+        return tor_im_refuse(c, "expected at least 2 dims and 1 group"), NULL;
     if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats"), NULL;
     TorDim g = tor_im_const(c, groups);
-    TorDim row = tor_int_mul(c->g, tor_int_floordiv(c->g, x->dim[1], g), tor_int_product(c->g, x->dim + 2, x->rank - 2));
+    TorDim row = tor_int_mul(c->g, tor_int_floordiv(c->g, x->dim[1], g),
+                             tor_int_product(c->g, x->dim + 2, x->rank - 2));
     TorDim dims[] = {x->dim[0], g, row};
     TorDtype t = x->dtype, wide = tor_dtype_compute(t);
     TorValue *rows = tor_im_view(c, tor_im_up(c, x), 3, dims);
@@ -227,7 +257,8 @@ static TorValue *group_norm(TorCall *c, TorValue *x, TorValue *gamma, TorValue *
 }
 
 static ToroidStatus import_native_group_norm(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *gamma = tor_im_tensor_or_null(c, 1), *beta = tor_im_tensor_or_null(c, 2);
+    TorValue *x = tor_im_tensor(c, 0), *gamma = tor_im_tensor_or_null(c, 1),
+             *beta = tor_im_tensor_or_null(c, 2);
     int64_t groups = tor_im_int(c, 6);
     double eps = tor_im_float(c, 7);
     TorValue *r[3] = {NULL};
@@ -236,7 +267,8 @@ static ToroidStatus import_native_group_norm(TorCall *c) {
 }
 
 static ToroidStatus import_group_norm(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *gamma = tor_im_tensor_or_null(c, 2), *beta = tor_im_tensor_or_null(c, 3);
+    TorValue *x = tor_im_tensor(c, 0), *gamma = tor_im_tensor_or_null(c, 2),
+             *beta = tor_im_tensor_or_null(c, 3);
     int64_t groups = tor_im_int(c, 1);
     double eps = tor_im_float(c, 4);
     return RETURN(group_norm(c, x, gamma, beta, groups, eps, NULL, NULL));
@@ -255,7 +287,9 @@ static bool is_identity(TorCall *c) {
 static ToroidStatus import_native_dropout(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (!x || !is_identity(c)) return c->status;
-    TorValue *results[] = {tor_im_contiguous(c, x), tor_im_full(c, (TorScalar){.dtype = TOR_bool, .i = 1}, TOR_bool, x->rank, x->dim)};
+    TorValue *results[] = {
+        tor_im_contiguous(c, x),
+        tor_im_full(c, (TorScalar){.dtype = TOR_bool, .i = 1}, TOR_bool, x->rank, x->dim)};
     return tor_im_return_list(c, results, 2);
 }
 
@@ -267,17 +301,26 @@ static ToroidStatus import_dropout(TorCall *c) {
 #define BN "input, weight, bias, running_mean, running_var, "
 
 static const TorAtenRow rows[] = {
-    {"aten.native_layer_norm.default", "input, normalized_shape, weight, bias, eps", import_native_layer_norm, 0},
-    {"aten.layer_norm.default", "input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True", import_layer_norm, 0},
+    {"aten.native_layer_norm.default", "input, normalized_shape, weight, bias, eps",
+     import_native_layer_norm, 0},
+    {"aten.layer_norm.default",
+     "input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True",
+     import_layer_norm, 0},
     {"aten.rms_norm.default", "input, normalized_shape, weight=None, eps=None", import_rms_norm, 0},
     {"aten._fused_rms_norm.default", "input, normalized_shape, weight, eps", import_rms_norm, 1},
-    {"aten._native_batch_norm_legit_no_training.default", BN "momentum, eps", import_batch_norm_eval, 0},
-    {"aten._native_batch_norm_legit_functional.default", BN "training, momentum, eps", import_batch_norm_functional, 0},
-    {"aten._native_batch_norm_legit.no_stats", "input, weight, bias, training, momentum, eps", import_batch_norm_no_stats, 0},
+    {"aten._native_batch_norm_legit_no_training.default", BN "momentum, eps",
+     import_batch_norm_eval, 0},
+    {"aten._native_batch_norm_legit_functional.default", BN "training, momentum, eps",
+     import_batch_norm_functional, 0},
+    {"aten._native_batch_norm_legit.no_stats", "input, weight, bias, training, momentum, eps",
+     import_batch_norm_no_stats, 0},
     {"aten.native_batch_norm.default", BN "training, momentum, eps", import_batch_norm, 1},
     {"aten.batch_norm.default", BN "training, momentum, eps, cudnn_enabled", import_batch_norm, 0},
-    {"aten.native_group_norm.default", "input, weight, bias, N, C, HxW, group, eps", import_native_group_norm, 0},
-    {"aten.group_norm.default", "input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True", import_group_norm, 0},
+    {"aten.native_group_norm.default", "input, weight, bias, N, C, HxW, group, eps",
+     import_native_group_norm, 0},
+    {"aten.group_norm.default",
+     "input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True", import_group_norm,
+     0},
     {"aten.native_dropout.default", "input, p, train", import_native_dropout, 0},
     {"aten.dropout.default", "input, p, train", import_dropout, 0},
 };

@@ -1,7 +1,8 @@
 /// Elementwise arithmetic, unary and binary, that maps onto scalar functions.
 ///
 /// Half types: eager computes most ops on operands rounded to the half type. add, sub, mul, div and
-/// the integer divisions take a number or 0-d tensor on the right in float32, not rounded first; so do we.
+/// the integer divisions take a number or 0-d tensor on the right in float32, not rounded first; so
+/// do we.
 #include "aten/build.h"
 #include "aten/tables.h"
 
@@ -10,18 +11,25 @@
 static bool is_float_only(TorOp op) { return op == TOR_OP_div || op == TOR_OP_atan2; }
 
 static bool keeps_right_wide(TorOp op) {
-    return op == TOR_OP_add || op == TOR_OP_sub || op == TOR_OP_mul || op == TOR_OP_div || op == TOR_OP_div_trunc ||
-           op == TOR_OP_div_floor || op == TOR_OP_remainder;
+    return op == TOR_OP_add || op == TOR_OP_sub || op == TOR_OP_mul || op == TOR_OP_div ||
+           op == TOR_OP_div_trunc || op == TOR_OP_div_floor || op == TOR_OP_remainder;
 }
 
 static TorValue *apply_bool(TorCall *c, TorOp op, TorOperand a, TorOperand b) {
     switch (op) {
-    case TOR_OP_add: case TOR_OP_maximum: case TOR_OP_fmax: op = TOR_OP_bit_or; break;
-    case TOR_OP_mul: case TOR_OP_minimum: case TOR_OP_fmin: op = TOR_OP_bit_and; break;
-    case TOR_OP_bit_and: case TOR_OP_bit_or: case TOR_OP_bit_xor: break;
-    default: tor_im_refuse(c, "bool operands are not supported"); return NULL;
+        case TOR_OP_add:
+        case TOR_OP_maximum:
+        case TOR_OP_fmax: op = TOR_OP_bit_or; break;
+        case TOR_OP_mul:
+        case TOR_OP_minimum:
+        case TOR_OP_fmin: op = TOR_OP_bit_and; break;
+        case TOR_OP_bit_and:
+        case TOR_OP_bit_or:
+        case TOR_OP_bit_xor: break;
+        default: tor_im_refuse(c, "bool operands are not supported"); return NULL;
     }
-    return tor_im_map(c, op, tor_im_convert(c, a, TOR_bool, true), tor_im_convert(c, b, TOR_bool, true), NULL);
+    return tor_im_map(c, op, tor_im_convert(c, a, TOR_bool, true),
+                      tor_im_convert(c, b, TOR_bool, true), NULL);
 }
 
 static TorValue *apply(TorCall *c, TorOp op, TorOperand a, TorOperand b) {
@@ -30,7 +38,8 @@ static TorValue *apply(TorCall *c, TorOp op, TorOperand a, TorOperand b) {
     TorDtype t = tor_im_promote(both, 2);
     if ((is_float_only(op) || op == TOR_OP_copysign) && !tor_dtype_is_float(t)) t = TOR_float32;
     if (t == TOR_bool) return apply_bool(c, op, a, b);
-    bool bits = op == TOR_OP_bit_and || op == TOR_OP_bit_or || op == TOR_OP_bit_xor || op == TOR_OP_shift_left || op == TOR_OP_shift_right;
+    bool bits = op == TOR_OP_bit_and || op == TOR_OP_bit_or || op == TOR_OP_bit_xor ||
+                op == TOR_OP_shift_left || op == TOR_OP_shift_right;
     if (bits && tor_dtype_is_float(t)) {
         tor_im_refuse(c, "expected integers, got %s", tor_dtype_name(t));
         return NULL;
@@ -39,8 +48,10 @@ static TorValue *apply(TorCall *c, TorOp op, TorOperand a, TorOperand b) {
     if (op == TOR_OP_div_trunc && tor_dtype_is_half(t) && !b.is_number && b.value->rank > 0)
         return F1(trunc, apply(c, TOR_OP_div, a, b));
     bool wide = keeps_right_wide(op);
-    if (wide && tor_dtype_is_half(t) && b.value && b.value->rank == 0 && b.value->dtype != t && !(a.value && a.value->rank == 0)) {
-        TorValue *r = tor_im_map(c, op, tor_im_up(c, tor_im_convert(c, a, t, true)), tor_im_cast(c, b.value, TOR_float32), NULL);
+    if (wide && tor_dtype_is_half(t) && b.value && b.value->rank == 0 && b.value->dtype != t &&
+        !(a.value && a.value->rank == 0)) {
+        TorValue *r = tor_im_map(c, op, tor_im_up(c, tor_im_convert(c, a, t, true)),
+                                 tor_im_cast(c, b.value, TOR_float32), NULL);
         return tor_im_cast(c, r, t);
     }
     return tor_im_map(c, op, tor_im_convert(c, a, t, true), tor_im_convert(c, b, t, !wide), NULL);
@@ -63,15 +74,20 @@ static TorValue *apply_scaled(TorCall *c, TorOp op, TorOperand a, TorOperand b, 
     TorOperand both[] = {a, b};
     TorDtype t = tor_im_promote(both, 2);
     if (t == TOR_bool || (!tor_dtype_is_float(t) && alpha.number.dtype == TOR_float64)) {
-        tor_im_refuse(c, "argument 'alpha': expected a number of the category of %s", tor_dtype_name(t));
+        tor_im_refuse(c, "argument 'alpha': expected a number of the category of %s",
+                      tor_dtype_name(t));
         return NULL;
     }
     TorValue *x = tor_im_up(c, tor_im_convert(c, a, t, true)), *scaled;
     if (b.value) {
-        scaled = F2(mul, tor_im_up(c, tor_im_convert(c, b, t, true)), tor_im_convert(c, alpha, tor_dtype_compute(t), false));
+        scaled = F2(mul, tor_im_up(c, tor_im_convert(c, b, t, true)),
+                    tor_im_convert(c, alpha, tor_dtype_compute(t), false));
     } else {  // two numbers: a node of numbers alone would be no number
-        if (tor_dtype_is_float(t)) b.number = (TorScalar){.dtype = TOR_float64, .f = tor_scalar_cast(b.number, TOR_float64).f * factor};
-        else b.number = (TorScalar){.dtype = TOR_int64, .i = b.number.i * alpha.number.i};
+        if (tor_dtype_is_float(t))
+            b.number = (TorScalar){.dtype = TOR_float64,
+                                   .f = tor_scalar_cast(b.number, TOR_float64).f * factor};
+        else
+            b.number = (TorScalar){.dtype = TOR_int64, .i = b.number.i * alpha.number.i};
         scaled = tor_im_convert(c, b, t, false);
     }
     return tor_im_cast(c, tor_im_map(c, op, x, scaled, NULL), t);
@@ -118,10 +134,12 @@ static ToroidStatus import_pow_scalar(TorCall *c) {
     double exponent = tor_scalar_cast(e.number, TOR_float64).f;
     TorValue *x = tor_im_cast(c, base.value, t);
     if (!x) return c->status;
-    if (exponent == 0) return RETURN(tor_im_full(c, (TorScalar){.dtype = TOR_int64, .i = 1}, t, x->rank, x->dim));
+    if (exponent == 0)
+        return RETURN(tor_im_full(c, (TorScalar){.dtype = TOR_int64, .i = 1}, t, x->rank, x->dim));
     if (exponent == 1) return RETURN(tor_im_contiguous(c, x));
     if (t == TOR_bool) return tor_im_refuse(c, "bool operands are not supported");
-    if (!tor_dtype_is_float(t) && exponent < 0) return tor_im_refuse(c, "integers to negative powers are not allowed");
+    if (!tor_dtype_is_float(t) && exponent < 0)
+        return tor_im_refuse(c, "integers to negative powers are not allowed");
     TorValue *easy = easy_power(c, x, exponent);
     return RETURN(easy || c->status ? easy : F2(pow, x, tor_im_convert(c, e, t, true)));
 }
@@ -130,8 +148,10 @@ static ToroidStatus import_pow_base(TorCall *c) {
     TorOperand base = tor_im_operand(c, 0), e = tor_im_operand(c, 1);
     TorOperand both[] = {base, e};
     if (c->status) return c->status;
-    if (e.value && base.is_number && !base.value && tor_scalar_cast(base.number, TOR_float64).f == 1)
-        return RETURN(tor_im_full(c, (TorScalar){.dtype = TOR_int64, .i = 1}, tor_im_promote(both, 2), e.value->rank, e.value->dim));
+    if (e.value && base.is_number && !base.value &&
+        tor_scalar_cast(base.number, TOR_float64).f == 1)
+        return RETURN(tor_im_full(c, (TorScalar){.dtype = TOR_int64, .i = 1},
+                                  tor_im_promote(both, 2), e.value->rank, e.value->dim));
     return RETURN(apply(c, TOR_OP_pow, base, e));
 }
 
@@ -162,7 +182,8 @@ static ToroidStatus import_rounding(TorCall *c) {
 /// Functions of floats that eager refuses for integers.
 static ToroidStatus import_float_only(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
-    if (x && !tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
+    if (x && !tor_dtype_is_float(x->dtype))
+        return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
     return RETURN(tor_im_map(c, (TorOp)c->row->op, x, NULL, NULL));
 }
 
@@ -174,7 +195,8 @@ static ToroidStatus import_sign(TorCall *c) {
 
 static ToroidStatus import_bit_not(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
-    if (x && tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected integers or bool");
+    if (x && tor_dtype_is_float(x->dtype))
+        return tor_im_refuse_arg(c, 0, "expected integers or bool");
     return RETURN(F1(bit_not, x));
 }
 
@@ -190,7 +212,9 @@ static ToroidStatus import_frac(TorCall *c) {
     return RETURN(F2(sub, x, F1(trunc, x)));
 }
 
-static ToroidStatus import_copy_of(TorCall *c) { return RETURN(tor_im_contiguous(c, tor_im_tensor(c, 0))); }
+static ToroidStatus import_copy_of(TorCall *c) {
+    return RETURN(tor_im_contiguous(c, tor_im_tensor(c, 0)));
+}
 
 // ---------------------------------------------------------------- ternary and composed
 
@@ -199,7 +223,8 @@ static ToroidStatus import_lerp(TorCall *c) {
     TorValue *a = tor_im_tensor(c, 0), *b = tor_im_tensor(c, 1);
     TorOperand w = tor_im_operand(c, 2);
     if (c->status) return c->status;
-    if (a->dtype != b->dtype || !tor_dtype_is_float(a->dtype) || (!w.is_number && w.value->dtype != a->dtype))
+    if (a->dtype != b->dtype || !tor_dtype_is_float(a->dtype) ||
+        (!w.is_number && w.value->dtype != a->dtype))
         return tor_im_refuse(c, "expected floats of one type");
     TorDtype t = a->dtype, wide = tor_dtype_compute(t);
     a = tor_im_up(c, a), b = tor_im_up(c, b);
@@ -223,12 +248,15 @@ static ToroidStatus import_addc(TorCall *c) {
     if (c->status) return c->status;
     TorDtype t = tor_im_promote(o, 3);
     bool divides = c->row->op == TOR_OP_div;
-    if (t == TOR_bool || (divides && !tor_dtype_is_float(t))) return tor_im_refuse(c, "%s operands are not supported", tor_dtype_name(t));
+    if (t == TOR_bool || (divides && !tor_dtype_is_float(t)))
+        return tor_im_refuse(c, "%s operands are not supported", tor_dtype_name(t));
     TorValue *x[3];
     for (int i = 0; i < 3; i++) x[i] = tor_im_up(c, tor_im_convert(c, o[i], t, true));
     bool one = !value.value && tor_scalar_cast(value.number, TOR_float64).f == 1;
-    TorValue *scaled = one ? x[1] : F2(mul, x[1], tor_im_convert(c, value, tor_dtype_compute(t), false));
-    return RETURN(tor_im_cast(c, F2(add, x[0], tor_im_map(c, (TorOp)c->row->op, scaled, x[2], NULL)), t));
+    TorValue *scaled =
+        one ? x[1] : F2(mul, x[1], tor_im_convert(c, value, tor_dtype_compute(t), false));
+    return RETURN(
+        tor_im_cast(c, F2(add, x[0], tor_im_map(c, (TorOp)c->row->op, scaled, x[2], NULL)), t));
 }
 
 enum { HYPOT, LOGADDEXP, LOGADDEXP2, XLOGY, XLOG1PY };
@@ -244,7 +272,8 @@ static ToroidStatus import_composed(TorCall *c) {
     }
     TorValue *x[2], *r;
     for (int i = 0; i < 2; i++)  // a number becomes a tensor, for functions of it alone
-        x[i] = tor_im_up(c, o[i].value ? tor_im_cast(c, o[i].value, t) : tor_im_full(c, o[i].number, t, 0, NULL));
+        x[i] = tor_im_up(c, o[i].value ? tor_im_cast(c, o[i].value, t)
+                                       : tor_im_full(c, o[i].number, t, 0, NULL));
     TorValue *a = x[0], *b = x[1];
     if (!a || !b) return c->status;
     if (which == XLOGY || which == XLOG1PY) {
@@ -274,11 +303,14 @@ static ToroidStatus import_composed(TorCall *c) {
     return RETURN(tor_im_cast(c, r, t));
 }
 
-#define BINARY(name, fn) \
-    {"aten." name ".Tensor", "self, other", import_binary, TOR_OP_##fn}, \
-    {"aten." name ".Scalar", "self, other", import_binary, TOR_OP_##fn}
-#define FLOAT_UNARY(name) {"aten." #name ".default", "self", import_float_unary, TOR_OP_##name}
-#define ROUNDING(name) {"aten." #name ".default", "self", import_rounding, TOR_OP_##name}
+#define BINARY(name, fn)                                                   \
+    {"aten." name ".Tensor", "self, other", import_binary, TOR_OP_##fn}, { \
+        "aten." name ".Scalar", "self, other", import_binary, TOR_OP_##fn  \
+    }
+#define FLOAT_UNARY(name) \
+    { "aten." #name ".default", "self", import_float_unary, TOR_OP_##name }
+#define ROUNDING(name) \
+    { "aten." #name ".default", "self", import_rounding, TOR_OP_##name }
 
 static const TorAtenRow rows[] = {
     {"aten.add.Tensor", "self, other, *, alpha=1", import_add, TOR_OP_add},
@@ -337,15 +369,35 @@ static const TorAtenRow rows[] = {
     {"aten.bitwise_not.default", "self", import_bit_not, 0},
     {"aten.square.default", "self", import_square, 0},
     {"aten.frac.default", "self", import_frac, 0},
-    ROUNDING(ceil), ROUNDING(floor), ROUNDING(round), ROUNDING(trunc),
-    FLOAT_UNARY(sqrt), FLOAT_UNARY(rsqrt), FLOAT_UNARY(reciprocal),
-    FLOAT_UNARY(exp), FLOAT_UNARY(exp2), FLOAT_UNARY(expm1),
-    FLOAT_UNARY(log), FLOAT_UNARY(log2), FLOAT_UNARY(log10), FLOAT_UNARY(log1p),
-    FLOAT_UNARY(sin), FLOAT_UNARY(cos), FLOAT_UNARY(tan),
-    FLOAT_UNARY(asin), FLOAT_UNARY(acos), FLOAT_UNARY(atan),
-    FLOAT_UNARY(sinh), FLOAT_UNARY(cosh), FLOAT_UNARY(tanh),
-    FLOAT_UNARY(asinh), FLOAT_UNARY(acosh), FLOAT_UNARY(atanh),
-    FLOAT_UNARY(erf), FLOAT_UNARY(erfc), FLOAT_UNARY(sigmoid),
+    ROUNDING(ceil),
+    ROUNDING(floor),
+    ROUNDING(round),
+    ROUNDING(trunc),
+    FLOAT_UNARY(sqrt),
+    FLOAT_UNARY(rsqrt),
+    FLOAT_UNARY(reciprocal),
+    FLOAT_UNARY(exp),
+    FLOAT_UNARY(exp2),
+    FLOAT_UNARY(expm1),
+    FLOAT_UNARY(log),
+    FLOAT_UNARY(log2),
+    FLOAT_UNARY(log10),
+    FLOAT_UNARY(log1p),
+    FLOAT_UNARY(sin),
+    FLOAT_UNARY(cos),
+    FLOAT_UNARY(tan),
+    FLOAT_UNARY(asin),
+    FLOAT_UNARY(acos),
+    FLOAT_UNARY(atan),
+    FLOAT_UNARY(sinh),
+    FLOAT_UNARY(cosh),
+    FLOAT_UNARY(tanh),
+    FLOAT_UNARY(asinh),
+    FLOAT_UNARY(acosh),
+    FLOAT_UNARY(atanh),
+    FLOAT_UNARY(erf),
+    FLOAT_UNARY(erfc),
+    FLOAT_UNARY(sigmoid),
     {"aten.special_expit.default", "self", import_float_unary, TOR_OP_sigmoid},
     {"aten.special_erf.default", "self", import_float_unary, TOR_OP_erf},
     {"aten.special_exp2.default", "self", import_float_unary, TOR_OP_exp2},

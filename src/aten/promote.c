@@ -14,11 +14,15 @@ TorDtype tor_promote_types(TorDtype a, TorDtype b) {
     return b;
 }
 
-static int join(int a, TorDtype b) { return a < 0 ? (int)b : (int)tor_promote_types((TorDtype)a, b); }
+static int join(int a, TorDtype b) {
+    return a < 0 ? (int)b : (int)tor_promote_types((TorDtype)a, b);
+}
 
 void tor_promote_tensor(TorPromotion *p, TorDtype dtype, int rank) {
-    if (rank > 0) p->dim = join(p->dim, dtype);
-    else p->zero = join(p->zero, dtype);
+    if (rank > 0)
+        p->dim = join(p->dim, dtype);
+    else
+        p->zero = join(p->zero, dtype);
 }
 
 void tor_promote_number(TorPromotion *p, TorDtype dtype) {

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /// sum, prod, mean in `dtype`.
-static TorValue *accumulate(TorCall *c, TorOp op, TorValue *x, const int64_t *axes, int n, bool keepdim, TorDtype dtype) {
+static TorValue *accumulate(TorCall *c, TorOp op, TorValue *x, const int64_t *axes, int n,
+                            bool keepdim, TorDtype dtype) {
     if (c->status || !x) return NULL;
     TorValue *wide = tor_im_up(c, tor_im_cast(c, x, dtype));
     return tor_im_cast(c, tor_im_reduce(c, op, wide, axes, n, keepdim), dtype);
@@ -21,11 +22,16 @@ static ToroidStatus sum_like(TorCall *c, int axes_arg, int keep_arg, int dtype_a
     if (!x) return c->status;
     TorOp op = (TorOp)c->row->op;
     int n = 0;
-    if (axes_arg >= 0) n = tor_im_axes(c, axes_arg, x->rank, axes);
-    else while (n < x->rank) axes[n] = n, n++;
-    bool keepdim = keep_arg >= 0 && tor_im_flag(c, keep_arg), is_float = tor_dtype_is_float(x->dtype);
-    TorDtype dtype = tor_im_dtype(c, dtype_arg, is_float || op == TOR_OP_mean ? x->dtype : TOR_int64);
-    if (op == TOR_OP_mean && !tor_dtype_is_float(dtype)) return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(dtype));
+    if (axes_arg >= 0)
+        n = tor_im_axes(c, axes_arg, x->rank, axes);
+    else
+        while (n < x->rank) axes[n] = n, n++;
+    bool keepdim = keep_arg >= 0 && tor_im_flag(c, keep_arg),
+         is_float = tor_dtype_is_float(x->dtype);
+    TorDtype dtype =
+        tor_im_dtype(c, dtype_arg, is_float || op == TOR_OP_mean ? x->dtype : TOR_int64);
+    if (op == TOR_OP_mean && !tor_dtype_is_float(dtype))
+        return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(dtype));
     return RETURN(accumulate(c, op, x, axes, n, keepdim, dtype));
 }
 
@@ -40,10 +46,13 @@ static ToroidStatus variance(TorCall *c, int axes_arg, bool keepdim, double corr
     int64_t axes[TOR_MAX_RANK];
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
-    if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
+    if (!tor_dtype_is_float(x->dtype))
+        return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
     int n = 0;
-    if (axes_arg >= 0) n = tor_im_axes(c, axes_arg, x->rank, axes);
-    else while (n < x->rank) axes[n] = n, n++;
+    if (axes_arg >= 0)
+        n = tor_im_axes(c, axes_arg, x->rank, axes);
+    else
+        while (n < x->rank) axes[n] = n, n++;
     TorDtype t = x->dtype;
     TorValue *wide = tor_im_up(c, x);
     TorValue *r = tor_im_var(c, wide, axes, n, keepdim, correction);
@@ -54,7 +63,9 @@ static ToroidStatus variance(TorCall *c, int axes_arg, bool keepdim, double corr
     return tor_im_return_list(c, results, 2);
 }
 
-static ToroidStatus import_var(TorCall *c) { return variance(c, -1, false, tor_im_flag(c, 1) ? 1 : 0); }
+static ToroidStatus import_var(TorCall *c) {
+    return variance(c, -1, false, tor_im_flag(c, 1) ? 1 : 0);
+}
 static ToroidStatus import_var_dim(TorCall *c) {
     bool unbiased = tor_im_flag(c, 2), keepdim = tor_im_flag(c, 3);
     return variance(c, 1, keepdim, unbiased ? 1 : 0);
@@ -67,14 +78,18 @@ static ToroidStatus import_var_correction(TorCall *c) {
 // ---------------------------------------------------------------- extremes
 
 /// amax and amin of a type that the reduction takes as it is; bool by any and all.
-static TorValue *extreme(TorCall *c, bool is_max, TorValue *x, const int64_t *axes, int n, bool keepdim) {
+static TorValue *extreme(TorCall *c, bool is_max, TorValue *x, const int64_t *axes, int n,
+                         bool keepdim) {
     if (c->status || !x) return NULL;
     if (x->rank == 0) return tor_im_contiguous(c, x);
-    TorOp op = x->dtype == TOR_bool ? (is_max ? TOR_OP_any : TOR_OP_all) : is_max ? TOR_OP_amax : TOR_OP_amin;
+    TorOp op = x->dtype == TOR_bool ? (is_max ? TOR_OP_any : TOR_OP_all)
+               : is_max             ? TOR_OP_amax
+                                    : TOR_OP_amin;
     return tor_im_reduce(c, op, x, axes, n, keepdim);
 }
 
-static TorValue *position(TorCall *c, bool is_max, TorValue *x, const int64_t *axes, int n, bool keepdim) {
+static TorValue *position(TorCall *c, bool is_max, TorValue *x, const int64_t *axes, int n,
+                          bool keepdim) {
     if (c->status || !x) return NULL;
     if (x->rank == 0) return tor_im_full(c, (TorScalar){.dtype = TOR_int64}, TOR_int64, 0, NULL);
     if (x->dtype == TOR_bool) x = tor_im_cast(c, x, TOR_uint8);
@@ -101,7 +116,8 @@ static ToroidStatus import_max_dim(TorCall *c) {
     if (!x) return c->status;
     int64_t axis = tor_im_axis(c, 1, x->rank);
     bool keepdim = tor_im_flag(c, 2);
-    TorValue *results[] = {extreme(c, c->row->op, x, &axis, 1, keepdim), position(c, c->row->op, x, &axis, 1, keepdim)};
+    TorValue *results[] = {extreme(c, c->row->op, x, &axis, 1, keepdim),
+                           position(c, c->row->op, x, &axis, 1, keepdim)};
     return tor_im_return_list(c, results, 2);
 }
 
@@ -111,7 +127,8 @@ static ToroidStatus import_aminmax(TorCall *c) {
     if (!x) return c->status;
     int n = tor_im_axes(c, 1, x->rank, axes);
     bool keepdim = tor_im_flag(c, 2);
-    TorValue *results[] = {extreme(c, false, x, axes, n, keepdim), extreme(c, true, x, axes, n, keepdim)};
+    TorValue *results[] = {extreme(c, false, x, axes, n, keepdim),
+                           extreme(c, true, x, axes, n, keepdim)};
     return tor_im_return_list(c, results, 2);
 }
 
@@ -132,10 +149,14 @@ static ToroidStatus test(TorCall *c, int axes_arg, int keep_arg) {
     if (!x) return c->status;
     int n = 0;
     // An empty list is no axis here, not all.
-    bool none = axes_arg >= 0 && c->args[axes_arg].kind == TOR_ARG_LIST && c->args[axes_arg].count == 0;
-    if (none) n = 0;
-    else if (axes_arg >= 0) n = tor_im_axes(c, axes_arg, x->rank, axes);
-    else while (n < x->rank) axes[n] = n, n++;
+    bool none =
+        axes_arg >= 0 && c->args[axes_arg].kind == TOR_ARG_LIST && c->args[axes_arg].count == 0;
+    if (none)
+        n = 0;
+    else if (axes_arg >= 0)
+        n = tor_im_axes(c, axes_arg, x->rank, axes);
+    else
+        while (n < x->rank) axes[n] = n, n++;
     bool keepdim = keep_arg >= 0 && tor_im_flag(c, keep_arg);
     TorValue *r = tor_im_to_bool(c, x);
     if (n > 0) r = tor_im_reduce(c, (TorOp)c->row->op, r, axes, n, keepdim);
@@ -162,7 +183,8 @@ static ToroidStatus import_logsumexp(TorCall *c) {
     int n = tor_im_axes(c, 1, x->rank, axes);
     bool keepdim = tor_im_flag(c, 2);
     if (!tor_dtype_is_float(x->dtype)) x = tor_im_cast(c, x, TOR_float32);
-    if (!x || x->rank == 0) return c->status ? c->status : tor_im_refuse_arg(c, 0, "a 0-d tensor is not supported");
+    if (!x || x->rank == 0)
+        return c->status ? c->status : tor_im_refuse_arg(c, 0, "a 0-d tensor is not supported");
     TorDtype t = x->dtype;
     x = tor_im_up(c, x);
     TorValue *high = tor_im_reduce(c, TOR_OP_amax, x, axes, n, true);
@@ -173,16 +195,27 @@ static ToroidStatus import_logsumexp(TorCall *c) {
     return RETURN(tor_im_cast(c, r, t));
 }
 
-static TorValue *vector_norm(TorCall *c, TorValue *x, double ord, const int64_t *axes, int n, bool keepdim, TorDtype dtype) {
+static TorValue *vector_norm(TorCall *c, TorValue *x, double ord, const int64_t *axes, int n,
+                             bool keepdim, TorDtype dtype) {
     if (c->status) return NULL;
     x = tor_im_up(c, tor_im_cast(c, x, dtype));
-    if (!x || x->rank == 0) return tor_im_cast(c, ord == 0 ? tor_im_cast(c, F2(ne, x, NUM(0)), x ? x->dtype : dtype) : F1(abs, x), dtype);
+    if (!x || x->rank == 0)
+        return tor_im_cast(
+            c, ord == 0 ? tor_im_cast(c, F2(ne, x, NUM(0)), x ? x->dtype : dtype) : F1(abs, x),
+            dtype);
     TorValue *r;
-    if (isinf(ord)) r = tor_im_reduce(c, ord > 0 ? TOR_OP_amax : TOR_OP_amin, F1(abs, x), axes, n, keepdim);
-    else if (ord == 0) r = tor_im_reduce(c, TOR_OP_sum, tor_im_cast(c, F2(ne, x, NUM(0)), x->dtype), axes, n, keepdim);
-    else if (ord == 1) r = tor_im_reduce(c, TOR_OP_sum, F1(abs, x), axes, n, keepdim);
-    else if (ord == 2) r = F1(sqrt, tor_im_reduce(c, TOR_OP_sum, F2(mul, x, x), axes, n, keepdim));
-    else r = F2(pow, tor_im_reduce(c, TOR_OP_sum, F2(pow, F1(abs, x), NUM(ord)), axes, n, keepdim), NUM(1 / ord));
+    if (isinf(ord))
+        r = tor_im_reduce(c, ord > 0 ? TOR_OP_amax : TOR_OP_amin, F1(abs, x), axes, n, keepdim);
+    else if (ord == 0)
+        r = tor_im_reduce(c, TOR_OP_sum, tor_im_cast(c, F2(ne, x, NUM(0)), x->dtype), axes, n,
+                          keepdim);
+    else if (ord == 1)
+        r = tor_im_reduce(c, TOR_OP_sum, F1(abs, x), axes, n, keepdim);
+    else if (ord == 2)
+        r = F1(sqrt, tor_im_reduce(c, TOR_OP_sum, F2(mul, x, x), axes, n, keepdim));
+    else
+        r = F2(pow, tor_im_reduce(c, TOR_OP_sum, F2(pow, F1(abs, x), NUM(ord)), axes, n, keepdim),
+               NUM(1 / ord));
     return tor_im_cast(c, r, dtype);
 }
 
@@ -192,11 +225,14 @@ static ToroidStatus norm(TorCall *c, int ord_arg, int axes_arg, int keep_arg, in
     if (!x) return c->status;
     double ord = tor_im_has(c, ord_arg) ? tor_im_float(c, ord_arg) : 2;
     int n = 0;
-    if (axes_arg >= 0) n = tor_im_axes(c, axes_arg, x->rank, axes);
-    else while (n < x->rank) axes[n] = n, n++;
+    if (axes_arg >= 0)
+        n = tor_im_axes(c, axes_arg, x->rank, axes);
+    else
+        while (n < x->rank) axes[n] = n, n++;
     bool keepdim = keep_arg >= 0 && tor_im_flag(c, keep_arg);
     TorDtype dtype = dtype_arg >= 0 ? tor_im_dtype(c, dtype_arg, x->dtype) : x->dtype;
-    if (!tor_dtype_is_float(dtype)) return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(dtype));
+    if (!tor_dtype_is_float(dtype))
+        return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(dtype));
     return RETURN(vector_norm(c, x, ord, axes, n, keepdim, dtype));
 }
 
@@ -271,14 +307,18 @@ static const TorAtenRow rows[] = {
     {"aten.prod.dim_int", DIMS ", *, dtype=None", import_sum_dims, TOR_OP_prod},
     {"aten.var.default", "self, unbiased=True", import_var, VAR},
     {"aten.var.dim", "self, dim, unbiased=True, keepdim=False", import_var_dim, VAR},
-    {"aten.var.correction", "self, dim=None, *, correction=None, keepdim=False", import_var_correction, VAR},
+    {"aten.var.correction", "self, dim=None, *, correction=None, keepdim=False",
+     import_var_correction, VAR},
     {"aten.std.default", "self, unbiased=True", import_var, STD},
     {"aten.std.dim", "self, dim, unbiased=True, keepdim=False", import_var_dim, STD},
-    {"aten.std.correction", "self, dim=None, *, correction=None, keepdim=False", import_var_correction, STD},
+    {"aten.std.correction", "self, dim=None, *, correction=None, keepdim=False",
+     import_var_correction, STD},
     {"aten.var_mean.default", "self, unbiased=True", import_var, VAR | MEAN},
     {"aten.var_mean.dim", "self, dim, unbiased=True, keepdim=False", import_var_dim, VAR | MEAN},
-    {"aten.var_mean.correction", "self, dim=None, *, correction=None, keepdim=False", import_var_correction, VAR | MEAN},
-    {"aten.std_mean.correction", "self, dim=None, *, correction=None, keepdim=False", import_var_correction, STD | MEAN},
+    {"aten.var_mean.correction", "self, dim=None, *, correction=None, keepdim=False",
+     import_var_correction, VAR | MEAN},
+    {"aten.std_mean.correction", "self, dim=None, *, correction=None, keepdim=False",
+     import_var_correction, STD | MEAN},
     {"aten.amax.default", "self, dim=[], keepdim=False", import_amax, 1},
     {"aten.amin.default", "self, dim=[], keepdim=False", import_amax, 0},
     {"aten.max.default", "self", import_max_all, 1},
@@ -297,15 +337,18 @@ static const TorAtenRow rows[] = {
     {"aten.count_nonzero.default", "self, dim=None", import_count_nonzero, 0},
     {"aten.count_nonzero.dim_IntList", "self, dim", import_count_nonzero, 0},
     {"aten.logsumexp.default", DIMS, import_logsumexp, 0},
-    {"aten.linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, *, dtype=None", import_vector_norm, 0},
+    {"aten.linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, *, dtype=None",
+     import_vector_norm, 0},
     {"aten.norm.ScalarOpt_dim", "self, p, dim, keepdim=False", import_norm_dims, 0},
     {"aten.norm.Scalar", "self, p=2", import_norm, 0},
     {"aten.cumsum.default", "self, dim, *, dtype=None", import_cumsum, 0},
     {"aten._softmax.default", "self, dim, half_to_float", import_softmax_core, TOR_OP_softmax},
-    {"aten._log_softmax.default", "self, dim, half_to_float", import_softmax_core, TOR_OP_log_softmax},
+    {"aten._log_softmax.default", "self, dim, half_to_float", import_softmax_core,
+     TOR_OP_log_softmax},
     {"aten.softmax.int", "self, dim, dtype=None", import_softmax, TOR_OP_softmax},
     {"aten.log_softmax.int", "self, dim, dtype=None", import_softmax, TOR_OP_log_softmax},
-    {"aten.special_log_softmax.default", "self, dim, *, dtype=None", import_softmax, TOR_OP_log_softmax},
+    {"aten.special_log_softmax.default", "self, dim, *, dtype=None", import_softmax,
+     TOR_OP_log_softmax},
     {"aten._safe_softmax.default", "self, dim, dtype=None", import_safe_softmax, 0},
 };
 TOR_ATEN_TABLE(reduce, rows);

@@ -1,7 +1,7 @@
 /// Schema texts: "self, mat1, mat2, *, beta=1, alpha=1".
 ///
-/// Parsed at each call: the texts are short (well under a microsecond), and there is no state to keep.
-/// Defaults are None, True, False, [], numbers, and bare words for strings.
+/// Parsed at each call: the texts are short (well under a microsecond), and there is no state to
+/// keep. Defaults are None, True, False, [], numbers, and bare words for strings.
 #include "aten/build.h"
 
 #include <stdlib.h>
@@ -38,10 +38,14 @@ static bool is(const Cursor *p, const char *word) {
 }
 
 static ToroidStatus parse_default(TorCall *c, const Cursor *p, TorArg *out) {
-    if (is(p, "None")) *out = TOR_ARG_OF_NONE;
-    else if (is(p, "True")) *out = TOR_ARG_OF_BOOL(true);
-    else if (is(p, "False")) *out = TOR_ARG_OF_BOOL(false);
-    else if (is(p, "[]")) *out = TOR_ARG_OF_LIST(NULL, 0);
+    if (is(p, "None"))
+        *out = TOR_ARG_OF_NONE;
+    else if (is(p, "True"))
+        *out = TOR_ARG_OF_BOOL(true);
+    else if (is(p, "False"))
+        *out = TOR_ARG_OF_BOOL(false);
+    else if (is(p, "[]"))
+        *out = TOR_ARG_OF_LIST(NULL, 0);
     else {
         char *end;
         long long i = strtoll(p->value, &end, 10);
@@ -68,13 +72,18 @@ ToroidStatus tor_schema_bind(TorCall *c, const TorArg *args, int n_args,
     int used = 0;
     for (c->n_args = 0; next_param(&p); c->n_args++) {
         if (c->n_args == TOR_ATEN_MAX_PARAMS)
-            return tor_invalid("%s: a schema with over %d parameters", c->row->name, TOR_ATEN_MAX_PARAMS);
+            return tor_invalid("%s: a schema with over %d parameters", c->row->name,
+                               TOR_ATEN_MAX_PARAMS);
         TorArg *slot = &c->args[c->n_args];
         int found = -1;
         for (int k = 0; k < n_kw && found < 0; k++)
-            if (strlen(kw_names[k]) == p.name_length && memcmp(kw_names[k], p.name, p.name_length) == 0) found = k;
+            if (strlen(kw_names[k]) == p.name_length &&
+                memcmp(kw_names[k], p.name, p.name_length) == 0)
+                found = k;
         if (!p.keyword_only && c->n_args < n_args) {
-            if (found >= 0) return tor_refuse("%s: argument '%s' is given twice", c->row->name, kw_names[found]);
+            if (found >= 0)
+                return tor_refuse("%s: argument '%s' is given twice", c->row->name,
+                                  kw_names[found]);
             *slot = args[c->n_args];
         } else if (found >= 0) {
             *slot = kw_args[found];
@@ -82,7 +91,8 @@ ToroidStatus tor_schema_bind(TorCall *c, const TorArg *args, int n_args,
         } else if (p.value) {
             TOR_TRY(parse_default(c, &p, slot));
         } else {
-            return tor_refuse("%s: argument '%.*s' is missing", c->row->name, (int)p.name_length, p.name);
+            return tor_refuse("%s: argument '%.*s' is missing", c->row->name, (int)p.name_length,
+                              p.name);
         }
     }
     if (used != n_kw) {
@@ -90,15 +100,19 @@ ToroidStatus tor_schema_bind(TorCall *c, const TorArg *args, int n_args,
         for (int k = 0; k < n_kw; k++) {
             bool known = false;
             for (int i = 0; i < c->n_args; i++)
-                known |= strcmp(tor_schema_param(c->row->schema, i, name, sizeof name), kw_names[k]) == 0;
-            if (!known) return tor_refuse("%s: has no argument '%s' (%s)", c->row->name, kw_names[k], c->row->schema);
+                known |= strcmp(tor_schema_param(c->row->schema, i, name, sizeof name),
+                                kw_names[k]) == 0;
+            if (!known)
+                return tor_refuse("%s: has no argument '%s' (%s)", c->row->name, kw_names[k],
+                                  c->row->schema);
         }
     }
     int positional = 0;
     Cursor q = {.at = c->row->schema};
     while (next_param(&q)) positional += !q.keyword_only;
     if (n_args > positional)
-        return tor_refuse("%s: takes %d positional arguments, got %d", c->row->name, positional, n_args);
+        return tor_refuse("%s: takes %d positional arguments, got %d", c->row->name, positional,
+                          n_args);
     return TOROID_OK;
 }
 

@@ -46,7 +46,8 @@ static Range range_of(TorCall *c, TorValue *x, int i) {
     TorDim end = bound(c, i + 2, size, r.start, true);
     r.count = tor_int_sub(c->g, end, r.start);
     if (r.step > 1)
-        r.count = tor_int_floordiv(c->g, tor_int_add(c->g, r.count, tor_im_const(c, r.step - 1)), tor_im_const(c, r.step));
+        r.count = tor_int_floordiv(c->g, tor_int_add(c->g, r.count, tor_im_const(c, r.step - 1)),
+                                   tor_im_const(c, r.step));
     return r;
 }
 
@@ -85,7 +86,8 @@ static Range index_of(TorCall *c, TorValue *x, int axis_arg, int index_arg) {
     TorDim index = tor_im_dim(c, index_arg);
     if (c->status) return r;
     int64_t i, n;
-    if (tor_int_known(c->g, index, &i) && tor_int_known(c->g, x->dim[r.axis], &n) && (i < -n || i >= n))
+    if (tor_int_known(c->g, index, &i) && tor_int_known(c->g, x->dim[r.axis], &n) &&
+        (i < -n || i >= n))
         tor_im_refuse_arg(c, index_arg, "%" PRId64 " is out of range for size %" PRId64, i, n);
     r.start = tor_im_wrap_index(c, index, x->dim[r.axis]);
     r.count = tor_im_const(c, 1);
@@ -118,7 +120,8 @@ static ToroidStatus import_narrow(TorCall *c) {
 
 #define MAX_PARTS 4096
 
-static ToroidStatus return_parts(TorCall *c, TorValue *x, int axis, const TorDim *sizes, int count, bool drop_axis) {
+static ToroidStatus return_parts(TorCall *c, TorValue *x, int axis, const TorDim *sizes, int count,
+                                 bool drop_axis) {
     if (c->status) return c->status;
     TorValue **parts = tor_arena_alloc(c->g->arena, (size_t)TOR_MAX(count, 1) * sizeof(TorValue *));
     if (!parts) return tor_no_memory();
@@ -132,7 +135,8 @@ static ToroidStatus return_parts(TorCall *c, TorValue *x, int axis, const TorDim
 }
 
 /// Parts of `part` items each, the last with what is left.
-static ToroidStatus even_parts(TorCall *c, TorValue *x, int axis, int64_t size, int64_t part, bool drop_axis) {
+static ToroidStatus even_parts(TorCall *c, TorValue *x, int axis, int64_t size, int64_t part,
+                               bool drop_axis) {
     int64_t count = size == 0 && !drop_axis ? 1 : tor_ceil_div(size, part);
     if (count > MAX_PARTS) return tor_im_refuse(c, "%" PRId64 " parts are too many", count);
     TorDim *sizes = tor_arena_alloc(c->g->arena, (size_t)TOR_MAX(count, 1) * sizeof *sizes);
@@ -155,7 +159,8 @@ static ToroidStatus import_split(TorCall *c) {
     int axis;
     int64_t size, part = tor_im_int(c, 1);
     if (!known_size(c, x, 2, &axis, &size)) return c->status;
-    if (part < 0 || (part == 0 && size != 0)) return tor_im_refuse_arg(c, 1, "expected a positive size, got %" PRId64, part);
+    if (part < 0 || (part == 0 && size != 0))
+        return tor_im_refuse_arg(c, 1, "expected a positive size, got %" PRId64, part);
     return even_parts(c, x, axis, size, TOR_MAX(part, 1), false);
 }
 
@@ -164,7 +169,8 @@ static ToroidStatus import_chunk(TorCall *c) {
     int axis;
     int64_t size, chunks = tor_im_int(c, 1);
     if (!known_size(c, x, 2, &axis, &size)) return c->status;
-    if (chunks < 1 || size == 0) return tor_im_refuse_arg(c, 1, "expected a positive number of parts");
+    if (chunks < 1 || size == 0)
+        return tor_im_refuse_arg(c, 1, "expected a positive number of parts");
     return even_parts(c, x, axis, size, tor_ceil_div(size, chunks), false);
 }
 
@@ -196,7 +202,8 @@ static ToroidStatus import_split_sizes(TorCall *c) {
 static const TorAtenRow rows[] = {
     {"aten.slice.Tensor", "self, dim=0, start=None, end=None, step=1", import_slice, 0},
     {"aten.slice_copy.Tensor", "self, dim=0, start=None, end=None, step=1", import_slice, 0},
-    {"aten.slice_scatter.default", "self, src, dim=0, start=None, end=None, step=1", import_slice_scatter, 0},
+    {"aten.slice_scatter.default", "self, src, dim=0, start=None, end=None, step=1",
+     import_slice_scatter, 0},
     {"aten.select.int", "self, dim, index", import_select, 0},
     {"aten.select_copy.int", "self, dim, index", import_select, 0},
     {"aten.select_scatter.default", "self, src, dim, index", import_select_scatter, 0},

@@ -30,7 +30,8 @@ static ToroidStatus import_view(TorCall *c) {
 static ToroidStatus import_view_dtype(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     TorDtype dtype = x ? tor_im_dtype(c, 1, x->dtype) : TOR_float32;
-    if (x && dtype != x->dtype) return tor_im_refuse(c, "bits seen as another type are not supported");
+    if (x && dtype != x->dtype)
+        return tor_im_refuse(c, "bits seen as another type are not supported");
     return RETURN(x);
 }
 
@@ -63,8 +64,10 @@ static ToroidStatus import_unflatten(TorCall *c) {
     complete(c, x->dim[axis], sizes, n);
     if (x->rank - 1 + n > TOR_MAX_RANK) return tor_im_refuse(c, "rank is over %d", TOR_MAX_RANK);
     for (int i = 0; i < x->rank; i++) {
-        if (i != axis) dims[rank++] = x->dim[i];
-        else for (int k = 0; k < n; k++) dims[rank++] = sizes[k];
+        if (i != axis)
+            dims[rank++] = x->dim[i];
+        else
+            for (int k = 0; k < n; k++) dims[rank++] = sizes[k];
     }
     return RETURN(tor_im_view(c, x, rank, dims));
 }
@@ -95,7 +98,8 @@ static ToroidStatus import_transpose(TorCall *c) {
 
 static ToroidStatus import_t(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
-    if (x && x->rank > 2) return tor_im_refuse_arg(c, 0, "expected at most 2 dims, got %d", x->rank);
+    if (x && x->rank > 2)
+        return tor_im_refuse_arg(c, 0, "expected at most 2 dims, got %d", x->rank);
     return RETURN(x && x->rank == 2 ? tor_im_transpose(c, x, 0, 1) : x);
 }
 
@@ -137,7 +141,8 @@ static ToroidStatus import_unsqueeze(TorCall *c) {
     return RETURN(tor_im_unsqueeze(c, x, axis));
 }
 
-/// Drops the axes of `axes` that have size 1. A size that is not known yet counts as another than 1.
+/// Drops the axes of `axes` that have size 1. A size that is not known yet counts as another
+/// than 1.
 static ToroidStatus squeeze(TorCall *c, TorValue *x, const int64_t *axes, int n) {
     TorDim dims[TOR_MAX_RANK];
     int rank = 0;
@@ -157,7 +162,8 @@ static ToroidStatus import_squeeze(TorCall *c) {
     int n = 0;
     if (c->row->op == 0)
         while (n < x->rank) axes[n] = n, n++;
-    else if (c->args[1].kind != TOR_ARG_LIST || c->args[1].count > 0) n = tor_im_axes(c, 1, x->rank, axes);
+    else if (c->args[1].kind != TOR_ARG_LIST || c->args[1].count > 0)
+        n = tor_im_axes(c, 1, x->rank, axes);
     return squeeze(c, x, axes, n);
 }
 
@@ -168,7 +174,8 @@ static ToroidStatus import_expand(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     int rank = tor_im_dims(c, 1, dims);
     if (c->status) return c->status;
-    if (rank < x->rank) return tor_im_refuse_arg(c, 1, "expected at least %d sizes, got %d", x->rank, rank);
+    if (rank < x->rank)
+        return tor_im_refuse_arg(c, 1, "expected at least %d sizes, got %d", x->rank, rank);
     for (int i = 0; i < rank; i++) {
         if (!tor_int_is(c->g, dims[i], -1)) continue;
         if (i < rank - x->rank) return tor_im_refuse_arg(c, 1, "-1 is not allowed for a new dim");
@@ -223,7 +230,8 @@ static ToroidStatus import_repeat(TorCall *c) {
     TorDim times[TOR_MAX_RANK];
     TorValue *x = tor_im_tensor(c, 0);
     int n = tor_im_dims(c, 1, times);
-    if (!c->status && n < x->rank) return tor_im_refuse_arg(c, 1, "expected at least %d counts, got %d", x->rank, n);
+    if (!c->status && n < x->rank)
+        return tor_im_refuse_arg(c, 1, "expected at least %d counts, got %d", x->rank, n);
     return RETURN(repeat(c, x, times, n));
 }
 
@@ -233,7 +241,8 @@ static ToroidStatus import_tile(TorCall *c) {
     int n = tor_im_dims(c, 1, given);
     if (c->status) return c->status;
     int rank = TOR_MAX(n, x->rank);
-    for (int i = 0; i < rank; i++) times[i] = i < rank - n ? tor_im_const(c, 1) : given[i - (rank - n)];
+    for (int i = 0; i < rank; i++)
+        times[i] = i < rank - n ? tor_im_const(c, 1) : given[i - (rank - n)];
     return RETURN(repeat(c, x, times, rank));
 }
 
@@ -246,7 +255,8 @@ static ToroidStatus import_repeat_interleave(TorCall *c) {
     if (!tor_im_has(c, 2)) x = tor_im_view(c, x, 1, &numel);
     int axis = tor_im_has(c, 2) ? tor_im_axis(c, 2, x->rank) : 0;
     if (c->status) return c->status;
-    if (x->rank == 0 || x->rank == TOR_MAX_RANK) return tor_im_refuse_arg(c, 0, "rank %d is not supported", x->rank);
+    if (x->rank == 0 || x->rank == TOR_MAX_RANK)
+        return tor_im_refuse_arg(c, 0, "rank %d is not supported", x->rank);
     for (int i = 0, k = 0; i < x->rank; i++) {
         grown[k++] = x->dim[i];
         if (i == axis) grown[k++] = times;
@@ -264,7 +274,8 @@ static ToroidStatus import_pixel_shuffle(TorCall *c) {
     TorDim r = tor_im_dim(c, 1);
     if (c->status) return c->status;
     int n = x->rank - 3;
-    if (n < 0 || n > TOR_MAX_RANK - 5) return tor_im_refuse_arg(c, 0, "rank %d is not supported", x->rank);
+    if (n < 0 || n > TOR_MAX_RANK - 5)
+        return tor_im_refuse_arg(c, 0, "rank %d is not supported", x->rank);
     bool back = c->row->op;
     TorGraph *g = c->g;
     TorDim split[TOR_MAX_RANK], result[TOR_MAX_RANK];
@@ -280,37 +291,43 @@ static ToroidStatus import_pixel_shuffle(TorCall *c) {
     } else {
         TorDim parts[] = {tor_int_floordiv(g, ch, rr), r, r, h, w};
         for (int i = 0; i < 5; i++) split[n + i] = parts[i];
-        result[n] = parts[0], result[n + 1] = tor_int_mul(g, h, r), result[n + 2] = tor_int_mul(g, w, r);
+        result[n] = parts[0], result[n + 1] = tor_int_mul(g, h, r),
+        result[n + 2] = tor_int_mul(g, w, r);
     }
-    return RETURN(tor_im_view(c, tor_im_permute(c, tor_im_view(c, x, n + 5, split), axes), n + 3, result));
+    return RETURN(
+        tor_im_view(c, tor_im_permute(c, tor_im_view(c, x, n + 5, split), axes), n + 3, result));
 }
 
 static ToroidStatus import_channel_shuffle(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     TorDim groups = tor_im_dim(c, 1);
     if (c->status) return c->status;
-    if (x->rank < 3 || x->rank == TOR_MAX_RANK) return tor_im_refuse_arg(c, 0, "rank %d is not supported", x->rank);
+    if (x->rank < 3 || x->rank == TOR_MAX_RANK)
+        return tor_im_refuse_arg(c, 0, "rank %d is not supported", x->rank);
     TorDim split[TOR_MAX_RANK] = {x->dim[0], groups, tor_int_floordiv(c->g, x->dim[1], groups)};
     for (int i = 2; i < x->rank; i++) split[i + 1] = x->dim[i];
-    return RETURN(tor_im_view(c, tor_im_transpose(c, tor_im_view(c, x, x->rank + 1, split), 1, 2), x->rank, x->dim));
+    return RETURN(tor_im_view(c, tor_im_transpose(c, tor_im_view(c, x, x->rank + 1, split), 1, 2),
+                              x->rank, x->dim));
 }
 
 // ---------------------------------------------------------------- strides
 
 /// The tensor itself, with other strides where they do not count (sizes of 1): what eager's
 /// adaptive_avg_pool2d does to a mean that it keeps channels-last.
-static bool is_identity(TorCall *c, const TorValue *x, int rank, const TorDim *dims, const TorDim *strides, TorDim offset) {
+static bool is_identity(TorCall *c, const TorValue *x, int rank, const TorDim *dims,
+                        const TorDim *strides, TorDim offset) {
     if (rank != x->rank || !tor_int_is(c->g, offset, 0)) return false;
     TorDim stride = tor_im_const(c, 1);
     for (int i = rank - 1; i >= 0; i--) {
-        if (dims[i] != x->dim[i] || (!tor_int_is(c->g, dims[i], 1) && strides[i] != stride)) return false;
+        if (dims[i] != x->dim[i] || (!tor_int_is(c->g, dims[i], 1) && strides[i] != stride))
+            return false;
         stride = tor_int_mul(c->g, stride, dims[i]);
     }
     return true;
 }
 
-/// Strides speak of memory: they are known for tensors that eager holds row-major here: graph inputs
-/// marked contiguous, constants, and views and copies of them.
+/// Strides speak of memory: they are known for tensors that eager holds row-major here: graph
+/// inputs marked contiguous, constants, and views and copies of them.
 static ToroidStatus import_as_strided(TorCall *c) {
     TorDim dims[TOR_MAX_RANK], strides[TOR_MAX_RANK];
     TorValue *x = tor_im_tensor(c, 0);
@@ -321,20 +338,28 @@ static ToroidStatus import_as_strided(TorCall *c) {
     TorNode *node = x->node;
     // A copy keeps the order of a row-major tensor, whatever memory format it asks for.
     while (node->op == TOR_OP_view || node->op == TOR_OP_contiguous) node = tor_in(node, 0)->node;
-    bool row_major = node->op == TOR_OP_constant || node->op == TOR_OP_full || node->op == TOR_OP_arange ||
-                     (node->op == TOR_OP_input && c->g->inputs[tor_attr_int(node, TOR_ATTR_index, 0)].contiguous);
+    bool row_major = node->op == TOR_OP_constant || node->op == TOR_OP_full ||
+                     node->op == TOR_OP_arange ||
+                     (node->op == TOR_OP_input &&
+                      c->g->inputs[tor_attr_int(node, TOR_ATTR_index, 0)].contiguous);
     if (row_major) {
-        TorAttr a[] = {TOR_A_DIMS(dims, dims, rank), TOR_A_DIMS(strides, strides, rank), TOR_A_DIM(offset, offset)};
+        TorAttr a[] = {TOR_A_DIMS(dims, dims, rank), TOR_A_DIMS(strides, strides, rank),
+                       TOR_A_DIM(offset, offset)};
         return RETURN(tor_im_add(c, TOR_OP_as_strided, &x, 1, a, 3));
     }
-    if (tor_op_kind(node->op) == TOR_KIND_REDUCE && is_identity(c, x, rank, dims, strides, offset)) return RETURN(x);
+    if (tor_op_kind(node->op) == TOR_KIND_REDUCE && is_identity(c, x, rank, dims, strides, offset))
+        return RETURN(x);
     return tor_im_refuse_arg(c, 0, "the memory order of a computed tensor is not known");
 }
 
-#define VIEW(name) {"aten." #name ".default", "self, size", import_view, 0}
+#define VIEW(name) \
+    { "aten." #name ".default", "self, size", import_view, 0 }
 
 static const TorAtenRow rows[] = {
-    VIEW(view), VIEW(_unsafe_view), VIEW(view_copy), VIEW(_reshape_copy),
+    VIEW(view),
+    VIEW(_unsafe_view),
+    VIEW(view_copy),
+    VIEW(_reshape_copy),
     {"aten.reshape.default", "self, shape", import_view, 0},
     {"aten._reshape_alias.default", "self, size, stride", import_view, 0},
     {"aten.view.dtype", "self, dtype", import_view_dtype, 0},
@@ -365,10 +390,12 @@ static const TorAtenRow rows[] = {
     {"aten.expand_copy.default", "self, size, *, implicit=False", import_expand, 0},
     {"aten.expand_as.default", "self, other", import_expand_as, 0},
     {"aten.broadcast_to.default", "self, size", import_expand, 0},
-    {"prims.broadcast_in_dim.default", "a, shape, broadcast_dimensions", import_broadcast_in_dim, 0},
+    {"prims.broadcast_in_dim.default", "a, shape, broadcast_dimensions", import_broadcast_in_dim,
+     0},
     {"aten.repeat.default", "self, repeats", import_repeat, 0},
     {"aten.tile.default", "self, dims", import_tile, 0},
-    {"aten.repeat_interleave.self_int", "self, repeats, dim=None, *, output_size=None", import_repeat_interleave, 0},
+    {"aten.repeat_interleave.self_int", "self, repeats, dim=None, *, output_size=None",
+     import_repeat_interleave, 0},
     {"aten.pixel_shuffle.default", "self, upscale_factor", import_pixel_shuffle, 0},
     {"aten.pixel_unshuffle.default", "self, downscale_factor", import_pixel_shuffle, 1},
     {"aten.channel_shuffle.default", "self, groups", import_channel_shuffle, 0},

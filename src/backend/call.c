@@ -59,19 +59,21 @@ static size_t extent(const TorPlanInput *in, const TorValue *v) {
     return (size_t)(last + 1) * tor_dtype_size(v->dtype);
 }
 
-static ToroidStatus check_inputs(const TorExecutable *exe, const TorPlanInput *inputs) {
-    for (size_t i = 0; i < exe->n_checks; i++) {
-        const TorInputCheck *c = &exe->checks[i];
-        const TorPlanInput *in = &inputs[c->input];
-        if (c->dim >= 0) {
-            if (in->size[c->dim] != c->value)
-                return tor_invalid("input %s: dim %d has size %" PRId64 ", compiled for %" PRId64, input_name(exe, c->input), c->dim, in->size[c->dim], c->value);
-            continue;
-        }
-        int d = -1 - c->dim, rank = exe->g->inputs[c->input].value->rank;
-        if (in->size[d] > 1 && stride_of(in, rank, d) != c->value && !is_empty(in, rank))
-            return tor_invalid("input %s: dim %d has stride %" PRId64 ", compiled for %" PRId64, input_name(exe, c->input), d, stride_of(in, rank, d), c->value);
+static ToroidStatus check_input(const TorExecutable *exe, const TorPlanInput *inputs, const TorInputCheck *c, int64_t value) {
+    const TorPlanInput *in = &inputs[c->input];
+    int rank = exe->g->inputs[c->input].value->rank;
+    const char *how = tor_int_get(exe->g, c->expected)->op == TOR_INT_const ? "compiled for" : "by the other inputs it must be";
+    if (c->dim >= 0) {
+        if (in->size[c->dim] == value) return TOROID_OK;
+        return tor_invalid("input %s: dim %d has size %" PRId64 ", %s %" PRId64, input_name(exe, c->input), c->dim, in->size[c->dim], how, value);
     }
+    int d = -1 - c->dim;
+    if (in->size[d] <= 1 || is_empty(in, rank) || stride_of(in, rank, d) == value) return TOROID_OK;
+    return tor_invalid("input %s: dim %d has stride %" PRId64 ", %s %" PRId64, input_name(exe, c->input), d, stride_of(in, rank, d), how, value);
+}
+
+static ToroidStatus check_inputs(const TorExecutable *exe, const TorPlanInput *inputs) {
+    for (size_t i = 0; i < exe->n_static_checks; i++) TOR_TRY(check_input(exe, inputs, &exe->checks[i], exe->checks[i].value));
     for (uint32_t i = 0; i < exe->n_inputs; i++) {
         const TorInput *input = &exe->g->inputs[i];
         const TorPlanInput *in = &inputs[i];
@@ -100,7 +102,10 @@ static ToroidStatus begin(TorCall *call, const TorCallInput *inputs) {
         TOR_TRY(tor_frozen_set_find(call));
         for (size_t r = 0; r < exe->prologue.count; r++) call->inputs[exe->prologue.results[r].input].data = tor_frozen_data(call->set->entries[r]);
     }
-    return tor_context_begin(call->context, call->inputs);
+    TOR_TRY(tor_context_begin(call->context, call->inputs));
+    for (size_t i = exe->n_static_checks; i < exe->n_checks; i++)
+        TOR_TRY(check_input(exe, call->inputs, &exe->checks[i], tor_context_int(call->context, exe->checks[i].expected)));
+    return TOROID_OK;
 }
 
 ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, TorCall **out) {

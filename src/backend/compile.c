@@ -34,22 +34,28 @@ static ToroidStatus list_frozen(TorExecutable *exe) {
     return TOROID_OK;
 }
 
-static ToroidStatus add_check(TorExecutable *exe, uint32_t input, int dim, int64_t value) {
+static ToroidStatus add_check(TorExecutable *exe, uint32_t input, int dim, TorDim expected, bool constant) {
+    int64_t value = 0;
+    const TorInt *x = tor_int_get(exe->g, expected);
+    if (tor_int_known(exe->g, expected, &value) != constant) return TOROID_OK;
+    // A size that is nothing but this dim of this input.
+    if (x->op == TOR_INT_size && x->a == input && (int)x->b == dim) return TOROID_OK;
     TOR_TRY(tor_grow((void **)&exe->checks, &exe->check_capacity, exe->n_checks + 1, sizeof *exe->checks));
-    exe->checks[exe->n_checks++] = (TorInputCheck){input, dim, value};
+    exe->checks[exe->n_checks++] = (TorInputCheck){input, dim, expected, value};
     return TOROID_OK;
 }
 
 /// What the plan takes for granted about tensors that may change from call to call.
 static ToroidStatus list_checks(TorExecutable *exe) {
-    for (uint32_t i = 0; i < exe->n_inputs; i++) {
-        const TorInput *input = &exe->g->inputs[i];
-        int64_t value;
-        if (input->kind != TOR_INPUT_TENSOR) continue;
-        for (int d = 0; d < input->value->rank; d++)
-            if (tor_int_known(exe->g, input->value->dim[d], &value)) TOR_TRY(add_check(exe, i, d, value));
-        for (int d = 0; d < input->value->rank && !input->contiguous; d++)
-            if (input->stride[d] != TOR_NO_DIM && tor_int_known(exe->g, input->stride[d], &value)) TOR_TRY(add_check(exe, i, -1 - d, value));
+    for (int constant = 1; constant >= 0; constant--) {
+        for (uint32_t i = 0; i < exe->n_inputs; i++) {
+            const TorInput *input = &exe->g->inputs[i];
+            if (input->kind != TOR_INPUT_TENSOR) continue;
+            for (int d = 0; d < input->value->rank; d++) TOR_TRY(add_check(exe, i, d, input->value->dim[d], constant));
+            for (int d = 0; d < input->value->rank && !input->contiguous; d++)
+                if (input->stride[d] != TOR_NO_DIM) TOR_TRY(add_check(exe, i, -1 - d, input->stride[d], constant));
+        }
+        if (constant) exe->n_static_checks = exe->n_checks;
     }
     return TOROID_OK;
 }

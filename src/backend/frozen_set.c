@@ -141,7 +141,7 @@ ToroidStatus tor_frozen_set_find(TorCall *call) {
         return TOROID_OK;
     }
     pthread_mutex_unlock(&exe->lock);
-    TorFrozenSet *set;
+    TorFrozenSet *set = NULL;
     TOR_TRY(make_set(call, &set));
     set->references = 2;  // the list's and the call's
     pthread_mutex_lock(&exe->lock);

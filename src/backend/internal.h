@@ -19,11 +19,12 @@ typedef struct TorFrozenSet {
     TorFrozenEntry **entries;  ///< of the prologue's results
 } TorFrozenSet;
 
-/// A static size or stride that an input must have.
+/// A size or stride that an input must have.
 typedef struct {
     uint32_t input;
     int dim;                   ///< -1 - dim: a stride
-    int64_t value;
+    TorDim expected;           ///< a size may follow from other inputs
+    int64_t value;             ///< of a constant
 } TorInputCheck;
 
 struct TorCall {
@@ -47,7 +48,7 @@ struct TorExecutable {
     uint32_t *frozen_inputs;   ///< that the prologue reads
     uint32_t n_frozen;
     TorInputCheck *checks;
-    size_t n_checks, check_capacity;
+    size_t n_checks, n_static_checks, check_capacity;  ///< constants come first
     char *before, *after;      ///< tables
     uint64_t native_nodes, external_nodes;
 

@@ -17,7 +17,7 @@ static const struct {
     {"cast", 1, 't'},
 };
 
-static const char *const reduce_names[] = {"sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "moments"};
+static const char *const reduce_names[] = {"sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "length", "moments"};
 
 const char *tor_fn_name(TorScalarFn fn) { return fns[fn].name; }
 int tor_fn_arity(TorScalarFn fn) { return fns[fn].arity; }
@@ -151,9 +151,11 @@ static ToroidStatus check_instr(Walk *walk, const TorInstr *instr, int at) {
 static ToroidStatus check_reduction(Walk *walk, const TorReduction *r, int at) {
     if (r->kind > TOR_REDUCE_moments) return tor_invalid("reduction %d is of unknown kind %d", at, r->kind);
     if (r->type >= TOR_DTYPE_COUNT) return tor_invalid("reduction %d: unknown type", at);
-    if (r->src.kind != TOR_OPERAND_REG && r->src.kind != TOR_OPERAND_INPUT) return tor_invalid("reduction %d must read a register or an input", at);
+    if (r->kind == TOR_REDUCE_length) {
+        if (r->src.kind != TOR_OPERAND_NONE) return tor_invalid("reduction %d: a length has no operand", at);
+    } else if (r->src.kind != TOR_OPERAND_REG && r->src.kind != TOR_OPERAND_INPUT) return tor_invalid("reduction %d must read a register or an input", at);
     if (r->kind == TOR_REDUCE_moments && !tor_dtype_is_float((TorDtype)r->type)) return tor_invalid("reduction %d: moments of %s", at, tor_dtype_name((TorDtype)r->type));
-    ToroidStatus status = check_operand(walk, r->src, (TorDtype)r->type, at);
+    ToroidStatus status = r->kind == TOR_REDUCE_length ? TOROID_OK : check_operand(walk, r->src, (TorDtype)r->type, at);
     if (status) return tor_error_prefix(status, "reduction %d", at);
     for (int i = 0; i <= (r->kind == TOR_REDUCE_moments); i++) {
         if (r->dst + i >= walk->program->n_rows) return tor_invalid("reduction %d writes row value %d of %d", at, r->dst + i, walk->program->n_rows);
@@ -249,7 +251,7 @@ const char *tor_program_print(const TorProgram *p, char *text, size_t bytes) {
             put(&out, "row%d", r->dst);
             if (r->kind == TOR_REDUCE_moments) put(&out, ", row%d", r->dst + 1);
             put(&out, " = %s.%s ", reduce_names[r->kind], tor_dtype_name((TorDtype)r->type));
-            put_operand(&out, p, r->src);
+            if (r->kind != TOR_REDUCE_length) put_operand(&out, p, r->src);
             put(&out, "\n");
         }
     }

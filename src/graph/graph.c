@@ -237,6 +237,10 @@ ToroidStatus tor_graph_set_outputs(TorGraph *g, TorValue *const *values, const i
     TorAttr attr = TOR_A_INTS(into, into, count);
     TOR_TRY(make_node(g, TOR_OP_output, values, count, &attr, 1, 0, &node));
     TOR_TRY(tor_graph_infer(g, node));
+    bool *fresh = tor_arena_alloc(g->arena, (size_t)count + 1);
+    if (!fresh) return tor_no_memory();
+    for (int i = 0; i < count; ++i) fresh[i] = values[i]->node->op != TOR_OP_input;
+    g->output_fresh = fresh;
     // Promises about layouts are one for each output: they outlive a change of values, not of
     // number.
     if (g->output && g->output->n_inputs != count) g->output_layouts = NULL;

@@ -203,6 +203,7 @@ struct TorGraph {
     uint32_t n_inputs;
     uint32_t next_value, next_node;
     ToroidStatus failed;       ///< sticky: memory ran out in integer arithmetic
+    bool *output_fresh;        ///< by output: no input when the outputs were set. A copy of an input that a pass takes for the input itself is a tensor of its own all the same
     TorOutputLayout *output_layouts;  ///< one for each input of the output node; NULL: all row-major
     struct TorIntTable *ints;  ///< private
     size_t input_capacity;

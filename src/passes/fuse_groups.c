@@ -214,6 +214,7 @@ ToroidStatus tor_pass_fuse_groups(TorGraph *g) {
     for (TorNode *node = g->first; node; node = node->next) position[node->id] = at++;
     for (TorNode *node = g->last, *before; node; node = before) {
         before = node->prev;
+        TorNode *after = node->next;
         if (!fusable(node) || node->id >= known) continue;
         Group group = {.g = g, .position = position, .member = {node}, .count = 1, .cost = tor_builder_cost(node), .reductions = node_reductions(node)};
         bool reduces = tor_op_kind(node->op) == TOR_KIND_REDUCE;
@@ -222,9 +223,9 @@ ToroidStatus tor_pass_fuse_groups(TorGraph *g) {
         memcpy(group.dim, space->dim, sizeof group.dim);
         if (tor_op_kind(node->op) != TOR_KIND_MAP) group.axes = node_axes(node);
         grow(&group);
-        // The node to go on with must not be one that the rewrite removes.
-        while (before && has(&group, before)) before = before->prev;
         TOR_TRY(rewrite(&group, node));
+        // On with what stands before the fused node; the rewrite may have left members out.
+        before = (after ? after->prev : g->last)->prev;
     }
     return TOROID_OK;
 }

@@ -236,7 +236,7 @@ static ToroidStatus settle_output(Walk *w, int k, const TorValue **taken) {
             return copy_input(w, sink, k, NULL);
         return TOROID_OK;
     }
-    if (v->node->op == TOR_OP_input && !of_written && !g->inputs[tor_attr_int(root, TOR_ATTR_index, 0)].frozen_result)
+    if (v->node->op == TOR_OP_input && !g->output_fresh[k] && !of_written && !g->inputs[tor_attr_int(root, TOR_ATTR_index, 0)].frozen_result)
         return TOROID_OK;
     TorDim stride[TOR_MAX_RANK];
     promised_strides(w, k, stride);

@@ -8,6 +8,7 @@
 #include "passes/passes.h"
 
 typedef struct {
+    const TorPrologue *prologue;
     TorGraph *from, *to;
     TorPrologueResult *result;
     const TorValue **old_value;  ///< parallel arrays: cloned values
@@ -48,7 +49,7 @@ static bool is_static(const TorGraph *g, const TorNode *node) {
 /// Values marked frozen whose sizes are not known are not: their expression cannot be computed ahead.
 static void unmark_dynamic(TorGraph *g) {
     for (TorNode *node = g->first; node; node = node->next) {
-        if (node->op == TOR_OP_input || node->n_outputs == 0 || !node->outputs[0]->frozen) continue;
+        if (node->n_outputs == 0 || !node->outputs[0]->frozen) continue;
         bool fixed = is_static(g, node);
         for (int i = 0; i < node->n_inputs; i++) fixed &= tor_in(node, i)->frozen;
         for (int i = 0; i < node->n_outputs; i++) node->outputs[i]->frozen = fixed;
@@ -69,6 +70,13 @@ static TorDim move_dim(const Clone *c, TorDim dim) {
     return tor_int_const(c->to, value);
 }
 
+/// By value: the same number has other positions in other graphs.
+static void hash_dim(const Clone *c, TorDim dim) {
+    int64_t value = -1;
+    if (dim != TOR_NO_DIM) tor_int_known(c->from, dim, &value);
+    hash_int(c->result->key, value);
+}
+
 static ToroidStatus clone_value(Clone *c, const TorValue *v, TorValue **out);
 
 static ToroidStatus clone_source(Clone *c, const TorValue *v, TorValue **out) {
@@ -84,7 +92,7 @@ static ToroidStatus clone_source(Clone *c, const TorValue *v, TorValue **out) {
     mine->contiguous = input->contiguous;
     for (int d = 0; d < v->rank; d++) {
         mine->stride[d] = input->stride[d] == TOR_NO_DIM ? TOR_NO_DIM : move_dim(c, input->stride[d]);
-        if (!input->contiguous) hash_int(r->key, input->stride[d] == TOR_NO_DIM ? -1 : (int64_t)mine->stride[d]);
+        if (!input->contiguous) hash_dim(c, input->stride[d]);
     }
     uint32_t *grown = tor_alloc((r->n_sources + 1) * sizeof *grown);
     if (!grown) return tor_no_memory();
@@ -109,15 +117,13 @@ static ToroidStatus clone_node(Clone *c, const TorNode *node, TorNode **out) {
         *a = node->attrs[i];
         hash_int(key, a->key);
         switch (a->kind) {
-        case TOR_ATTR_DIM: a->dim = move_dim(c, a->dim); hash_int(key, a->dim); break;
+        case TOR_ATTR_DIM: hash_dim(c, a->dim); a->dim = move_dim(c, a->dim); break;
         case TOR_ATTR_DIMS: {
             TorDim *dims = tor_arena_alloc(c->to->arena, (size_t)a->count * sizeof *dims + 1);
             if (!dims) return tor_no_memory();
             for (int d = 0; d < a->count; d++) {
-                int64_t value = 0;
                 dims[d] = move_dim(c, a->dims[d]);
-                tor_int_known(c->to, dims[d], &value);
-                hash_int(key, value);
+                hash_dim(c, a->dims[d]);
             }
             a->dims = dims;
             break;
@@ -145,6 +151,9 @@ static ToroidStatus clone_node(Clone *c, const TorNode *node, TorNode **out) {
 }
 
 static ToroidStatus clone_value(Clone *c, const TorValue *v, TorValue **out) {
+    // An expression over an earlier result is computed from the tensors of the host again.
+    for (size_t i = 0; v->node->op == TOR_OP_input && i < c->prologue->count; i++)
+        if (c->prologue->results[i].value && c->from->inputs[c->prologue->results[i].input].value == v) v = c->prologue->results[i].value;
     for (size_t i = 0; i < c->count; i++)
         if (c->old_value[i] == v) {
             *out = c->new_value[i];
@@ -153,7 +162,7 @@ static ToroidStatus clone_value(Clone *c, const TorValue *v, TorValue **out) {
     if (v->node->op == TOR_OP_input) {
         TOR_TRY(clone_source(c, v, out));
         hash_int(c->result->key, v->dtype);
-        for (int d = 0; d < v->rank; d++) hash_int(c->result->key, (int64_t)(*out)->dim[d]);
+        for (int d = 0; d < v->rank; d++) hash_dim(c, v->dim[d]);
         return remember(c, v, *out);
     }
     TorNode *node;
@@ -178,7 +187,7 @@ static ToroidStatus extract(TorGraph *g, TorPrologue *prologue, TorValue *v) {
     r->key[0] = 14695981039346656037u;
     r->key[1] = 0x84222325cbf29ce4u;
     TOR_TRY(tor_graph_create(&r->graph));
-    Clone c = {.from = g, .to = r->graph, .result = r};
+    Clone c = {.prologue = prologue, .from = g, .to = r->graph, .result = r};
     TorValue *out, *input;
     ToroidStatus status = clone_value(&c, v, &out);
     tor_free(c.old_value);
@@ -193,6 +202,7 @@ static ToroidStatus extract(TorGraph *g, TorPrologue *prologue, TorValue *v) {
     input->frozen = true;
     if (input->node != g->first) tor_graph_move_before(g, input->node, g->first);
     tor_value_replace(v, input);
+    r->value = v;
     return TOROID_OK;
 }
 
@@ -206,6 +216,7 @@ ToroidStatus tor_pass_prologue(TorGraph *g, TorPrologue *prologue) {
             if (v) TOR_TRY(extract(g, prologue, v));
         }
     }
+    for (size_t i = 0; i < prologue->count; i++) prologue->results[i].value = NULL;
     return tor_pass_dce(g);
 }
 

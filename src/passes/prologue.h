@@ -10,6 +10,7 @@ typedef struct {
     uint32_t *sources;    ///< inputs of the main graph
     uint32_t n_sources;
     uint32_t input;       ///< the main graph's input (frozen_result) that stands for the value now
+    TorValue *value;      ///< what it stands for; NULL after the pass
     uint64_t key[2];      ///< hash of the expression: ops, attributes, types; equal for equal work
 } TorPrologueResult;
 

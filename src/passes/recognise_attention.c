@@ -73,7 +73,7 @@ static bool match(Match *m, TorNode *output) {
         m->mask = left ? b : a;
         if (m->mask->dtype != TOR_float32 || !mask_fits(g, m->mask, s) || m->scale != 1) return false;
         s = left ? a : b;
-    } else if (s->node->op == TOR_OP_where && single_use(s) && scalar_of(s->node, 2, &fill) && fill == -INFINITY) {
+    } else if (s->node->op == TOR_OP_where && single_use(s) && scalar_of(s->node, 2, &fill) && fill == -INFINITY && m->scale > 0) {
         m->mask = tor_in(s->node, 0);
         if (!mask_fits(g, m->mask, s)) return false;
         s = tor_in(s->node, 1);

@@ -190,6 +190,12 @@ ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs) {
 
 // ---------------------------------------------------------------- run
 
+static ToroidStatus index_error(const TorContext *c, size_t step) {
+    const TorStep *s = &c->plan->steps[step];
+    ToroidStatus status = tor_index_error(s, c->args + s->args_at);
+    return status == TOROID_OK ? tor_invalid("index out of range") : status;
+}
+
 ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
     const TorPlan *plan = c->plan;
     for (size_t i = 0; i < c->n_moving; i++) {
@@ -209,19 +215,19 @@ ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
         const TorRegionCall *call = &c->calls[i];
         if (call->run) {
             tor_team_run(&team, call->run, call->args, call->items);
+            // At once, while the index tensor is still there to be named in the message.
+            if (c->error) status = index_error(c, c->call_step[i]);
         } else {
             tor_team_rest(&team);
             status = tor_external_run(plan, call->args, token);
         }
     }
     tor_team_end(&team);
-    for (size_t i = 0; c->error && status == TOROID_OK && i < plan->n_steps; i++)
-        status = tor_index_error(&plan->steps[i], c->args + plan->steps[i].args_at);
-    if (c->error && status == TOROID_OK) status = tor_invalid("index out of range");
     return status;
 }
 
 TorPlanOutput *tor_context_outputs(TorContext *c) { return c->outputs; }
+int64_t tor_context_int(const TorContext *c, TorDim dim) { return c->ints[dim]; }
 size_t tor_context_arena_bytes(const TorContext *c) { return c->arena_bytes + c->shared_bytes; }
 uint64_t tor_context_binds(const TorContext *c) { return c->binds; }
 void tor_context_trim(TorContext *c) {

@@ -1,6 +1,7 @@
 // Fused nodes: a pointwise program over its index space, row axes last.
 #include <string.h>
 
+#include "base/log.h"
 #include "kernels/pointwise/contract.h"
 #include "plan/step.h"
 
@@ -33,7 +34,12 @@ ToroidStatus tor_lower_fused(TorPlan *plan, const TorNode *node) {
     for (int i = 0; axes && i < axes->count; i++) rows |= 1u << axes->ints[i];
     MapData *m;
     TOR_TRY(tor_step_add(plan, rows ? &rows_kind : &map_kind, node, sizeof *m, sizeof(TorMapArgs), &m));
-    TOR_TRY(tor_program_verify(program));
+    ToroidStatus status = tor_program_verify(program);
+    if (status != TOROID_OK) {
+        char text[4096];
+        tor_log(1, "%s", tor_program_print(program, text, sizeof text));
+        return status;
+    }
     tor_program_prepare(&m->prepared, program);
     // The order of the index space: what is kept, then what the reductions run over.
     int order[TOR_MAX_RANK];

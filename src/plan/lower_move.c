@@ -45,6 +45,8 @@ static ToroidStatus copy_step(TorPlan *plan, const TorNode *node, const TorView 
     memcpy(d->from, from->stride, sizeof d->from);
     memcpy(d->to, to->stride, sizeof d->to);
     for (int i = 0; i < to->rank; i++) {
+        // A promised stride of 0 (an expanded output): one element stands for all.
+        if (tor_int_is(plan->g, to->stride[i], 0)) d->size[i] = tor_int_binary(plan->g, TOR_INT_min, to->dim[i], tor_int_const(plan->g, 1));
         if (!(reversed >> i & 1)) continue;
         d->reversed[i] = true;
         TorDim last = tor_int_sub(plan->g, from->dim[i], tor_int_const(plan->g, 1));

@@ -57,6 +57,8 @@ void tor_context_destroy(TorContext **context);
 /// Reads sizes, binds if any changed, and describes the outputs. `inputs` is borrowed until the run ends.
 ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs);
 TorPlanOutput *tor_context_outputs(TorContext *c);
+/// An integer of the graph, by the sizes of the last begin.
+int64_t tor_context_int(const TorContext *c, TorDim dim);
 /// @param threads at least 1
 /// @return TOROID_INVALID for an index out of range, or the status of an external node
 ToroidStatus tor_context_run(TorContext *c, int threads, void *token);

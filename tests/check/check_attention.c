@@ -67,13 +67,14 @@ static void add_mask(Problem *p, TorAttentionMask kind, int broadcast, bool wild
         if (broadcast >> i & 1) a->mask_stride[i] = 0;
     int64_t count = extent(size, a->mask_stride);
     a->mask_kind = kind;
+    bool keep_all = broadcast >> 3 || a->n < 8;  // else a whole output may be 0, and is not to be trusted
     if (kind == TOR_ATTENTION_MASK_BOOL) {
         uint8_t *mask = tor_check_buffer((size_t)count, 1);
-        for (int64_t i = 0; i < count; i++) mask[i] = broadcast >> 3 || tor_check_range(0, 3);
+        for (int64_t i = 0; i < count; i++) mask[i] = keep_all || tor_check_range(0, 3);
         a->mask = mask;
     } else {
         float *mask = tor_check_buffer((size_t)count * sizeof(float), sizeof(float));
-        for (int64_t i = 0; i < count; i++) mask[i] = broadcast >> 3 || tor_check_range(0, 3) ? (float)tor_check_uniform() : -INFINITY;
+        for (int64_t i = 0; i < count; i++) mask[i] = keep_all || tor_check_range(0, 3) ? (float)tor_check_uniform() : -INFINITY;
         a->mask = mask;
     }
 }

@@ -361,6 +361,7 @@ static const Layer other_layers[] = {
     {"dw 7x7 384 @14 (ConvNeXt)", 1, 384, 384, 384, 14, 7, 1, 3},
     {"3x3 g32 128 @56 (ResNeXt)", 1, 128, 128, 32, 56, 3, 1, 1},
     {"16x16/16 3->768 @224 (ViT)", 1, 3, 768, 1, 224, 16, 16, 0},
+    {"1x1 960->240 @1 (SE)", 1, 960, 240, 1, 1, 1, 1, 0},
     {"3x3 512->512 @64 (VAE)", 1, 512, 512, 1, 64, 3, 1, 1},
 };
 
@@ -374,7 +375,9 @@ static void bench_run(void *ctx) {
     tor_conv_run(&b->args, 0, b->args.items, b->scratch);
 }
 
-static void bench_layer(const Layer *l, Layout x_layout, double *seconds, double *flops) {
+/// fused: through the epilogue relu(acc + residual), as at the end of a residual block.
+static void bench_layer(const Layer *l, Layout x_layout, bool fused, double *seconds,
+                        double *flops) {
     Problem p = make(1, l->c, l->o, l->groups, l->size, l->kernel, l->stride, l->padding);
     set_strides(&p, x_layout, CHANNELS_LAST);
     float *x = tor_alloc((size_t)p.x_count * 4), *y = tor_alloc((size_t)p.y_count * 4),
@@ -387,6 +390,11 @@ static void bench_layer(const Layer *l, Layout x_layout, double *seconds, double
     p.weight.weight = w;
     p.weight.packed = packed;
     tor_conv_pack_run(&p.weight, 0, p.weight.items, NULL);
+    float *add = tor_alloc_zero((size_t)p.y_count * 4);
+    TorEpilogue epilogue = {
+        .data = {NULL, add, y}, .row_stride = {0, l->o, l->o}, .col_stride = {0, 1, 1}};
+    tor_epilogue_bind(&epilogue, &residual);
+    if (fused) p.conv.epilogue = &epilogue;
     tor_conv_bind(&p.conv);
     p.conv.x = x;
     p.conv.y = y;
@@ -395,11 +403,13 @@ static void bench_layer(const Layer *l, Layout x_layout, double *seconds, double
     Bench b = {p.conv, tor_alloc(p.conv.scratch_bytes + 64)};
     double work = 2.0 * (double)(p.w_count * p.conv.out_size[1] * p.conv.out_size[2]);
     char name[96];
-    snprintf(name, sizeof name, "%s%s", l->name, x_layout == CHANNELS_FIRST ? " (nchw x)" : "");
+    snprintf(name, sizeof name, "%s%s%s", l->name, x_layout == CHANNELS_FIRST ? " (nchw x)" : "",
+             fused ? " +add+relu" : "");
     tor_check_bench_flops(name, work, 1, bench_run, &b);
     *seconds += l->times * tor_check_time(bench_run, &b);
     *flops += l->times * work;
     tor_free(b.scratch);
+    tor_free(add);
     tor_free(bias);
     tor_free(packed);
     tor_free(w);
@@ -407,19 +417,27 @@ static void bench_layer(const Layer *l, Layout x_layout, double *seconds, double
     tor_free(y);
 }
 
-static void resnet50(void) {
-    double seconds = 0, flops = 0, ignore = 0;
+static void resnet50_total(bool fused) {
+    double seconds = 0, flops = 0;
     for (size_t i = 0; i < TOR_COUNT_OF(resnet50_layers); i++)
-        bench_layer(&resnet50_layers[i], CHANNELS_LAST, &seconds, &flops);
-    printf("ResNet-50, batch 1, all convolutions: %.2f ms, %.1f GFLOP/s of %.1f\n", seconds * 1e3,
-           flops / seconds * 1e-9, tor_check_peak_flops() * 1e-9);
-    bench_layer(&resnet50_layers[0], CHANNELS_FIRST, &ignore, &ignore);
+        bench_layer(&resnet50_layers[i], CHANNELS_LAST, fused, &seconds, &flops);
+    printf("ResNet-50, batch 1, all convolutions%s: %.2f ms, %.1f GFLOP/s of %.1f\n",
+           fused ? " +add+relu" : "", seconds * 1e3, flops / seconds * 1e-9,
+           tor_check_peak_flops() * 1e-9);
 }
+
+static void resnet50(void) {
+    double ignore = 0;
+    resnet50_total(false);
+    bench_layer(&resnet50_layers[0], CHANNELS_FIRST, false, &ignore, &ignore);
+}
+
+static void resnet50_fused(void) { resnet50_total(true); }
 
 static void others(void) {
     double ignore = 0;
     for (size_t i = 0; i < TOR_COUNT_OF(other_layers); i++)
-        bench_layer(&other_layers[i], CHANNELS_LAST, &ignore, &ignore);
+        bench_layer(&other_layers[i], CHANNELS_LAST, false, &ignore, &ignore);
 }
 
 static void bind_time(void) {
@@ -436,7 +454,9 @@ int main(int argc, char **argv) {
                                          {"random_shapes", random_shapes},
                                          {"specials", specials},
                                          {"empty", empty}},
-                              benches[] = {
-                                  {"bind", bind_time}, {"resnet50", resnet50}, {"others", others}};
+                              benches[] = {{"bind", bind_time},
+                                           {"resnet50", resnet50},
+                                           {"resnet50_fused", resnet50_fused},
+                                           {"others", others}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
 }

@@ -13,7 +13,7 @@ def toroid(f, **kwargs):
 
 
 def strides(t):
-    """Strides of the dims that have any meaning: FakeTensor, which outputs follow, is not exact in others."""
+    """Strides of dims longer than one: FakeTensor, which outputs follow, is not exact in others."""
     return (
         [stride for size, stride in zip(t.shape, t.stride(), strict=True) if size > 1]
         if t.numel()

@@ -1,8 +1,8 @@
 """Faults that compilers of PyTorch graphs were once found to have: one file each in cases/.
 
-A case has ``inputs()`` (a tuple of tensors), ``run(*inputs)`` and, where the answer is not eager's to
-define, ``want()``. Eager must give the right value too. Values, dtypes, shapes, strides and the inputs
-afterwards are compared.
+A case has ``inputs()`` (a tuple of tensors), ``run(*inputs)`` and, where the right value is known,
+``want()``, which eager must give too. Values, dtypes, shapes, strides and the inputs afterwards are
+compared.
 """
 
 import importlib.util

@@ -202,6 +202,7 @@ def test_a_training_step_of_bert():
         x = ids(2, 12)
         toroid(model)(x).last_hidden_state.pow(2).mean().backward()
         other(x).last_hidden_state.pow(2).mean().backward()
-    got = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
     want = {n: p.grad for n, p in other.named_parameters() if p.grad is not None}
+    # AOTAutograd gives zeros, not None, to weights that only lead to outputs without a gradient.
+    got = {n: p.grad for n, p in model.named_parameters() if n in want}
     assert_same(got, want, rtol=1e-3, atol=1e-5)

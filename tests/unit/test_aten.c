@@ -27,7 +27,8 @@ static TorArg input(TorDtype dtype, int rank, const int64_t *sizes) {
     TorDim dims[TOR_MAX_RANK];
     TorValue *v = NULL;
     for (int i = 0; i < rank; i++)
-        dims[i] = sizes[i] < 0 ? tor_int_size(g, g->n_inputs, (uint32_t)i) : tor_int_const(g, sizes[i]);
+        dims[i] =
+            sizes[i] < 0 ? tor_int_size(g, g->n_inputs, (uint32_t)i) : tor_int_const(g, sizes[i]);
     assert_int_equal(tor_graph_add_input(g, "x", dtype, rank, dims, false, &v), TOROID_OK);
     return TOR_ARG_OF_VALUE(v);
 }
@@ -37,13 +38,15 @@ static TorArg input(TorDtype dtype, int rank, const int64_t *sizes) {
 #define I(v) TOR_ARG_OF_INT(v)
 #define F(v) TOR_ARG_OF_FLOAT(v)
 #define NONE TOR_ARG_OF_NONE
-#define LIST(...) TOR_ARG_OF_LIST(((TorArg[]){__VA_ARGS__}), (int)TOR_COUNT_OF(((TorArg[]){__VA_ARGS__})))
+#define LIST(...) \
+    TOR_ARG_OF_LIST(((TorArg[]){__VA_ARGS__}), (int)TOR_COUNT_OF(((TorArg[]){__VA_ARGS__})))
 
 static TorArg result;
 static ToroidStatus call(const char *name, int n, const TorArg *args) {
     return tor_aten_call(g, name, args, n, NULL, NULL, 0, "node", &result);
 }
-#define CALL(name, ...) call(name, (int)TOR_COUNT_OF(((TorArg[]){__VA_ARGS__})), (TorArg[]){__VA_ARGS__})
+#define CALL(name, ...) \
+    call(name, (int)TOR_COUNT_OF(((TorArg[]){__VA_ARGS__})), (TorArg[]){__VA_ARGS__})
 
 static TorValue *value(void) {
     assert_int_equal(result.kind, TOR_ARG_VALUE);
@@ -80,10 +83,13 @@ static void test_table(void **state) {
 
 static void test_schema(void **state) {
     (void)state;
-    static const TorAtenRow row = {"aten.test.default", "self, dim, pad=[], *, beta=1, eps=1e-05, mode=constant, flag=True, none=None", NULL, 0};
+    static const TorAtenRow row = {
+        "aten.test.default",
+        "self, dim, pad=[], *, beta=1, eps=1e-05, mode=constant, flag=True, none=None", NULL, 0};
     TorArg args[] = {I(1), I(2)}, kw[] = {F(0.5), I(9)};
     TorCall c = {.g = g, .row = &row};
-    const char *eps[] = {"eps"}, *bad[] = {"epsilon"}, *twice[] = {"dim"}, *both[] = {"beta", "dim"};
+    const char *eps[] = {"eps"}, *bad[] = {"epsilon"}, *twice[] = {"dim"},
+               *both[] = {"beta", "dim"};
     assert_int_equal(tor_schema_bind(&c, args, 2, eps, kw, 1), TOROID_OK);
     assert_int_equal(c.n_args, 8);
     assert_int_equal(c.args[1].i, 2);
@@ -117,15 +123,18 @@ static void test_promote_types(void **state) {
 
 static void test_promotion(void **state) {
     (void)state;
-    TorArg half = INPUT(TOR_bfloat16, 4), ints = INPUT(TOR_int32, 4), bytes = INPUT(TOR_uint8, 4), bools = INPUT(TOR_bool, 4);
+    TorArg half = INPUT(TOR_bfloat16, 4), ints = INPUT(TOR_int32, 4), bytes = INPUT(TOR_uint8, 4),
+           bools = INPUT(TOR_bool, 4);
     TorArg wide = SCALAR_INPUT(TOR_float64), long0 = SCALAR_INPUT(TOR_int64);
-    assert_int_equal(CALL("aten.add.Tensor", half, wide), TOROID_OK);  // 0-d of the same category does not count
+    assert_int_equal(CALL("aten.add.Tensor", half, wide),
+                     TOROID_OK);  // 0-d of the same category does not count
     EXPECT(TOR_bfloat16, 4);
     assert_int_equal(CALL("aten.mul.Tensor", ints, wide), TOROID_OK);
     EXPECT(TOR_float64, 4);
     assert_int_equal(CALL("aten.mul.Tensor", bytes, long0), TOROID_OK);
     EXPECT(TOR_uint8, 4);
-    assert_int_equal(CALL("aten.mul.Tensor", ints, F(1.5)), TOROID_OK);  // a Python float: the default type
+    assert_int_equal(CALL("aten.mul.Tensor", ints, F(1.5)),
+                     TOROID_OK);  // a Python float: the default type
     EXPECT(TOR_float32, 4);
     assert_int_equal(CALL("aten.add.Tensor", bools, I(1)), TOROID_OK);
     EXPECT(TOR_int64, 4);
@@ -163,7 +172,8 @@ static void test_slices(void **state) {
     assert_ptr_equal(value(), x.value);
     assert_int_equal(CALL("aten.slice.Tensor", s, I(0), I(0), I(INT64_MAX)), TOROID_OK);
     assert_ptr_equal(value(), s.value);
-    assert_int_equal(CALL("aten.slice.Tensor", s, I(0), I(2), TOR_ARG_OF_DIM(s.value->dim[0]), I(2)), TOROID_OK);
+    assert_int_equal(
+        CALL("aten.slice.Tensor", s, I(0), I(2), TOR_ARG_OF_DIM(s.value->dim[0]), I(2)), TOROID_OK);
     EXPECT(TOR_float32, -1, 3);
     assert_int_equal(CALL("aten.slice.Tensor", x, I(0), I(0), I(5), I(-1)), TOROID_UNSUPPORTED);
     assert_int_equal(CALL("aten.select.int", x, I(-1), I(-1)), TOROID_OK);
@@ -196,7 +206,8 @@ static void test_symbolic_slices(void **state) {
     assert_int_equal(CALL("aten.slice.Tensor", s, I(0), NONE, I(5)), TOROID_OK);
     assert_int_equal(bound_size(10), 5);
     assert_int_equal(bound_size(4), 4);
-    assert_int_equal(CALL("aten.arange.start_step", I(0), TOR_ARG_OF_DIM(s.value->dim[0]), I(3)), TOROID_OK);
+    assert_int_equal(CALL("aten.arange.start_step", I(0), TOR_ARG_OF_DIM(s.value->dim[0]), I(3)),
+                     TOROID_OK);
     assert_int_equal(bound_size(10), 4);
 }
 
@@ -225,7 +236,8 @@ static void test_shapes(void **state) {
 
 static void test_linear(void **state) {
     (void)state;
-    TorArg x = INPUT(TOR_float32, 8, 16), w = INPUT(TOR_float32, 32, 16), bias = INPUT(TOR_float32, 32);
+    TorArg x = INPUT(TOR_float32, 8, 16), w = INPUT(TOR_float32, 32, 16),
+           bias = INPUT(TOR_float32, 32);
     assert_int_equal(CALL("aten.t.default", w), TOROID_OK);
     assert_int_equal(CALL("aten.addmm.default", bias, x, result), TOROID_OK);
     EXPECT(TOR_float32, 8, 32);
@@ -259,7 +271,8 @@ static void test_integers(void **state) {
     assert_int_equal(CALL("_operator.ge", I(3), I(3)), TOROID_OK);
     assert_int_equal(result.kind, TOR_ARG_BOOL);
     assert_true(result.b);
-    assert_int_equal(CALL("aten.mul.Tensor", s, n), TOROID_OK);  // a symbolic number beside a tensor
+    assert_int_equal(CALL("aten.mul.Tensor", s, n),
+                     TOROID_OK);  // a symbolic number beside a tensor
     EXPECT(TOR_float32, -1, 4);
 }
 
@@ -269,17 +282,22 @@ static void test_refusals(void **state) {
     assert_int_equal(CALL("aten.foo.default", x), TOROID_UNSUPPORTED);
     assert_string_equal(toroid_last_error(), "aten.foo.default is not known to the importer");
     assert_int_equal(CALL("aten.add.Tensor", x, TOR_ARG_OF_STR("y")), TOROID_UNSUPPORTED);
-    assert_string_equal(toroid_last_error(), "aten.add.Tensor: argument 'other': expected a tensor or a number, got a string");
+    assert_string_equal(
+        toroid_last_error(),
+        "aten.add.Tensor: argument 'other': expected a tensor or a number, got a string");
     assert_int_equal(CALL("aten.index.Tensor", x, LIST(mask)), TOROID_UNSUPPORTED);
     assert_int_equal(CALL("aten.unbind.int", s), TOROID_UNSUPPORTED);
     assert_int_equal(CALL("aten.sum.dim_IntList", x, LIST(I(0), I(-2))), TOROID_UNSUPPORTED);
     assert_int_equal(CALL("aten._to_copy.default", x, I(1)), TOROID_UNSUPPORTED);
     const char *names[] = {"dtype"};
     TorArg complex = TOR_ARG_OF_STR("torch.complex64");
-    assert_int_equal(tor_aten_call(g, "aten._to_copy.default", &x, 1, names, &complex, 1, NULL, &result), TOROID_UNSUPPORTED);
+    assert_int_equal(
+        tor_aten_call(g, "aten._to_copy.default", &x, 1, names, &complex, 1, NULL, &result),
+        TOROID_UNSUPPORTED);
     assert_int_equal(result.kind, TOR_ARG_NONE);
     assert_int_equal(CALL("aten.bitwise_and.Tensor", x, x), TOROID_UNSUPPORTED);
-    assert_int_equal(CALL("aten.mm.default", x, x), TOROID_UNSUPPORTED);  // the IR's own check, with the op's name
+    assert_int_equal(CALL("aten.mm.default", x, x),
+                     TOROID_UNSUPPORTED);  // the IR's own check, with the op's name
     assert_non_null(strstr(toroid_last_error(), "aten.mm.default"));
 }
 
@@ -296,8 +314,10 @@ static void test_writes(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_graph, drop_graph)
     const struct CMUnitTest tests[] = {
-        TEST(test_table), TEST(test_schema), TEST(test_promote_types), TEST(test_promotion), TEST(test_slices),
-        TEST(test_symbolic_slices), TEST(test_shapes), TEST(test_linear), TEST(test_integers), TEST(test_refusals), TEST(test_writes),
+        TEST(test_table),     TEST(test_schema), TEST(test_promote_types),
+        TEST(test_promotion), TEST(test_slices), TEST(test_symbolic_slices),
+        TEST(test_shapes),    TEST(test_linear), TEST(test_integers),
+        TEST(test_refusals),  TEST(test_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,20 +10,20 @@
 /// Transposed: y is the larger side; padding and dilation as in torch.nn.ConvTranspose; output
 /// padding is in the output size.
 ///
-/// Rows (kernels.inc), chosen by weight shape alone, so that a packed weight serves every input:
-///   igemm      the rest. Microkernels read A straight from x, or from a zero-padded channels-last
-///   patch of
-///              it (Dukhan 2019, "The Indirect Convolution Algorithm", with the indirection buffer
-///              factored into pixel pointers plus tap offsets, which padding by copy makes
-///              possible)
-///   direct     depthwise (one input channel a group, more than one group) and groups of 2, 4, 8 or
-///   16
-///              channels in and out, no wider than a vector: no packing of x, lanes over channels
+/// Kernels (kernels.inc), chosen by weight shape alone, so that a packed weight serves every input:
 ///
-/// Numeric policy: float32 products and sums, fused where the level has FMA; one running sum for
-/// each block of at most a few hundred products, taps outer and channels inner, blocks added in
-/// order, starting from the bias. The order depends on shape and kernel row only. NaN and infinity
-/// propagate. Where igemm pads, zeros multiply: an infinite weight at the border gives NaN.
+/// - direct: depthwise (one input channel a group, more than one group) and groups of 2, 4, 8 or 16
+///   channels in and out, no wider than a vector. Reads x in place, lanes over channels.
+/// - igemm: the rest. Microkernels read A straight from x, or from a zero-padded channels-last
+/// patch
+///   of it. This is Dukhan 2019, "The Indirect Convolution Algorithm", with the indirection buffer
+///   factored into pixel pointers plus tap offsets, which padding by copy makes possible.
+///
+/// Numeric policy: float32 products and sums, fused where the level has FMA. igemm keeps a running
+/// sum (two or four interleaved ones for tiles of up to three pixels) for each block of a few
+/// hundred products, taps outer and channels inner, and adds the blocks in order to the bias;
+/// direct keeps one from the bias on. The order depends on shape and kernel only. NaN and infinity
+/// propagate; where igemm pads, zeros multiply, so an infinite weight at the border gives NaN.
 #ifndef TOR_KERNELS_CONV_CONTRACT_H
 #define TOR_KERNELS_CONV_CONTRACT_H
 

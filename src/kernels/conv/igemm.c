@@ -45,9 +45,24 @@ typedef struct {
     int n;               ///< columns, 1..NR
 } Tile;
 
-TOR_INLINE void run_tile(const Tile *t, const int mr) {
-    vf32 acc[MR][2];
-    for (int r = 0; r < mr; r++) acc[r][0] = acc[r][1] = (vf32){0};
+TOR_INLINE void step(vf32 (*acc)[2], const float *const *a, int64_t k, const float *b,
+                     const int mr) {
+    vf32 b0 = vf32_load(b), b1 = vf32_load(b + VF32);
+#pragma GCC unroll 8
+    for (int r = 0; r < mr; r++) {
+        vf32 x = vf32_set(a[r][k]);
+        acc[r][0] = vf32_fma(x, b0, acc[r][0]);
+        acc[r][1] = vf32_fma(x, b1, acc[r][1]);
+    }
+}
+
+/// `mr` and `chains` are constants of each copy. Few rows take several chains of sums in turns,
+/// lest they wait for the latency of one.
+TOR_INLINE void run_tile(const Tile *t, const int mr, const int chains) {
+    vf32 sums[4][MR][2];
+    vf32(*acc)[2] = sums[0];
+    for (int u = 0; u < chains; u++)
+        for (int r = 0; r < mr; r++) sums[u][r][0] = sums[u][r][1] = (vf32){0};
     // Prefetching the next panel's block costs one instruction a step; other tiles touch what they
     // have.
     const int64_t ahead = t->ahead ? NR : 0;
@@ -55,19 +70,25 @@ TOR_INLINE void run_tile(const Tile *t, const int mr) {
         const float *b = t->b + s->b * NR, *next = b + t->next;
         const float *a[MR];
         for (int r = 0; r < mr; r++) a[r] = t->a + t->pixel[r] + s->a;
-        for (int64_t k = 0, len = s->len; k < len; k++, b += NR) {
-            vf32 b0 = vf32_load(b), b1 = vf32_load(b + VF32);
-            for (int line = 0; line < NR; line += 16) __builtin_prefetch(next + line, 0, 2);
-            next += ahead;
-#pragma GCC unroll 8
-            for (int r = 0; r < mr; r++) {
-                vf32 x = vf32_set(a[r][k]);
-                acc[r][0] = vf32_fma(x, b0, acc[r][0]);
-                acc[r][1] = vf32_fma(x, b1, acc[r][1]);
+        int64_t k = 0, len = s->len;
+        for (; k + chains <= len; k += chains)
+#pragma GCC unroll 4
+            for (int u = 0; u < chains; u++, b += NR, next += ahead) {
+                for (int line = 0; line < NR; line += 16) __builtin_prefetch(next + line, 0, 2);
+                step(sums[u], a, k + u, b, mr);
             }
-        }
+        for (; chains > 1 && k < len; k++, b += NR) step(acc, a, k, b, mr);
         if (s->end) break;
     }
+#pragma GCC unroll 2
+    for (int u = chains / 2; u; u /= 2)
+#pragma GCC unroll 2
+        for (int i = 0; i < u; i++)
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++) {
+                sums[i][r][0] += sums[i + u][r][0];
+                sums[i][r][1] += sums[i + u][r][1];
+            }
     vf32 bias0 = {0}, bias1 = {0};
     if (t->n == NR) {
         if (t->bias) bias0 = vf32_load(t->bias), bias1 = vf32_load(t->bias + VF32);
@@ -93,19 +114,22 @@ TOR_INLINE void run_tile(const Tile *t, const int mr) {
     }
 }
 
+#define CHAINS(mr) ((mr) == 1 ? 4 : (mr) <= 3 ? 2 : 1)
 #define TILES(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #if MR == 8
 #define TILES_WIDE(X) X(7) X(8)
 #else
 #define TILES_WIDE(X)
 #endif
-#define X(mr) \
-    static __attribute__((noinline)) void run_tile_##mr(const Tile *t) { run_tile(t, mr); }
+#define X(mr)                                                            \
+    static __attribute__((noinline)) void run_tile_##mr(const Tile *t) { \
+        run_tile(t, mr, CHAINS(mr));                                     \
+    }
 TILES(X)
 TILES_WIDE(X)
 #undef X
 #define X(mr) run_tile_##mr,
-    static void (*const run_tiles[MR])(const Tile *) = {TILES(X) TILES_WIDE(X)};
+static void (*const run_tiles[MR])(const Tile *) = {TILES(X) TILES_WIDE(X)};
 #undef X
 
 /// Where a run stands; what depends on the tile alone is kept over its channel blocks.

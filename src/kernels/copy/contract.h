@@ -55,7 +55,8 @@ void tor_fill_run(const void *args, int64_t begin, int64_t end, void *scratch);
 
 /// dst[i] = start + i * step, i in [0, n).
 /// int64 arithmetic (wrapping) stored as `dtype` for integers and bool; for floats in the type that
-/// ATen accumulates in (double for float32 and float64, float for halves), rounded once to dtype.
+/// ATen accumulates in (double for float32 and float64, float for halves), rounded once to dtype; ATen
+/// steps from each vector's first value instead, and so may differ by 1 ulp.
 typedef struct {
     TorDtype dtype;
     int64_t n, dst_stride;

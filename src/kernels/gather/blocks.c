@@ -56,25 +56,26 @@ TorIndexFn TOR_KERNEL_IMPL(tor_index_any, gather_rows), TOR_KERNEL_IMPL(tor_inde
 void TOR_KERNEL_IMPL(tor_index_any, gather_rows)(const TorIndexBlock *b) { SPECIALISE(gather_rows); }
 void TOR_KERNEL_IMPL(tor_index_any, scatter_rows)(const TorIndexBlock *b) { SPECIALISE(scatter_rows); }
 
-#define ELEMENTS(bits)                                                                                       \
-    TOR_INLINE void gather##bits(const TorIndexBlock *b, int n_index, TorDtype dtype) {                      \
-        int64_t at;                                                                                          \
-        for (int64_t r = 0; r < b->rows; r++)                                                                \
-            for (int64_t c = 0; c < b->cols; c++)                                                            \
-                if (place(b, n_index, dtype, true, r, c, &at))                                               \
-                    *(uint##bits##_t *)(b->other + r * b->other_row + c * b->other_col) =                    \
-                        *(const uint##bits##_t *)(b->data + r * b->data_row + c * b->data_col + at);         \
-    }                                                                                                        \
-    TOR_INLINE void scatter##bits(const TorIndexBlock *b, int n_index, TorDtype dtype) {                     \
-        int64_t at;                                                                                          \
-        for (int64_t r = 0; r < b->rows; r++)                                                                \
-            for (int64_t c = 0; c < b->cols; c++)                                                            \
-                if (place(b, n_index, dtype, false, r, c, &at))                                              \
-                    *(uint##bits##_t *)(b->data + r * b->data_row + c * b->data_col + at) =                  \
-                        *(const uint##bits##_t *)(b->other + r * b->other_row + c * b->other_col);           \
-    }                                                                                                        \
+#define ELEMENTS(bits)                                                                                                    \
+    typedef uint##bits##_t Elem##bits __attribute__((may_alias));                                                         \
+    TOR_INLINE void gather##bits(const TorIndexBlock *b, int n_index, TorDtype dtype) {                                   \
+        int64_t at;                                                                                                       \
+        for (int64_t r = 0; r < b->rows; r++)                                                                             \
+            for (int64_t c = 0; c < b->cols; c++)                                                                         \
+                if (place(b, n_index, dtype, true, r, c, &at))                                                            \
+                    *(Elem##bits *)(b->other + r * b->other_row + c * b->other_col) =                                     \
+                        *(const Elem##bits *)(b->data + r * b->data_row + c * b->data_col + at);                          \
+    }                                                                                                                     \
+    TOR_INLINE void scatter##bits(const TorIndexBlock *b, int n_index, TorDtype dtype) {                                  \
+        int64_t at;                                                                                                       \
+        for (int64_t r = 0; r < b->rows; r++)                                                                             \
+            for (int64_t c = 0; c < b->cols; c++)                                                                         \
+                if (place(b, n_index, dtype, false, r, c, &at))                                                           \
+                    *(Elem##bits *)(b->data + r * b->data_row + c * b->data_col + at) =                                   \
+                        *(const Elem##bits *)(b->other + r * b->other_row + c * b->other_col);                            \
+    }                                                                                                                     \
     TorIndexFn TOR_KERNEL_IMPL(tor_index_b##bits, gather_elements), TOR_KERNEL_IMPL(tor_index_b##bits, scatter_elements); \
-    void TOR_KERNEL_IMPL(tor_index_b##bits, gather_elements)(const TorIndexBlock *b) { SPECIALISE(gather##bits); } \
+    void TOR_KERNEL_IMPL(tor_index_b##bits, gather_elements)(const TorIndexBlock *b) { SPECIALISE(gather##bits); }        \
     void TOR_KERNEL_IMPL(tor_index_b##bits, scatter_elements)(const TorIndexBlock *b) { SPECIALISE(scatter##bits); }
 
 ELEMENTS(8)

@@ -26,9 +26,10 @@
 /// A scatter writes only the places it is told: the caller has put the base there, or works in place.
 /// Duplicate places are written in row-major order of i, so the last assignment stays, and sums are
 /// rounded in that order to data's type after each addition (halves add in float32, bool is "or",
-/// integers wrap; eager's scatter_add sums halves in float32 and rounds once: cast around it for that).
-/// It runs in parallel over dims with data_stride != 0 only: these must address
-/// distinct elements of `data` (no overlap with the indexed axes), as dims of a tensor do.
+/// integers wrap). Eager's index_put does the same; its scatter_add sums halves in float32 and rounds
+/// once, for which the caller casts before and after. It runs in parallel over dims with data_stride
+/// != 0 only: these must address distinct elements of `data` (no overlap with the indexed axes), as
+/// dims of a tensor do.
 #ifndef TOR_KERNELS_GATHER_CONTRACT_H
 #define TOR_KERNELS_GATHER_CONTRACT_H
 

@@ -51,6 +51,11 @@ static bool is_run(const TorIndexArgs *args, int d) {
     return args->data_stride[d] == 1 && args->other_stride[d] == 1 && !indexed(args, d);
 }
 
+/// A free dim of a scatter that is worth having as the block's columns.
+static bool stays_inside(const TorIndexArgs *args, int d) {
+    return args->data_stride[d] == 1 && (args->other_stride[d] == 1 || args->other_stride[d] == 0);
+}
+
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
 /// Whether dim `b` should stand before dim `a`, which stands before it now.
@@ -58,7 +63,7 @@ static bool goes_before(const TorIndexArgs *args, bool scatter, int b, int a) {
     if (!scatter) return magnitude(args->other_stride[b]) > magnitude(args->other_stride[a]);
     bool free_a = is_free(args, true, a), free_b = is_free(args, true, b);
     if (free_a && free_b) return magnitude(args->data_stride[b]) > magnitude(args->data_stride[a]);
-    return free_b && !is_run(args, b) && !free_a;  // a run stays inside, others go out
+    return free_b && !free_a && !stays_inside(args, b);
 }
 
 static void merge(TorIndexArgs *args, bool scatter) {
@@ -70,10 +75,11 @@ static void merge(TorIndexArgs *args, bool scatter) {
     }
     for (int d = 1; d < rank; d++)
         for (int i = d; i > 0 && goes_before(args, scatter, i, i - 1); i--) swap_dims(args, i, i - 1);
-    // A run that stood before dims that are not free.
-    for (int d = 0; d < rank - 1; d++)
-        if (is_run(args, d))
-            for (int i = d; i < rank - 1; i++) swap_dims(args, i, i + 1);
+    for (int d = 0; scatter && d < rank - 1; d++) {
+        if (!stays_inside(args, d)) continue;
+        for (int i = d; i < rank - 1; i++) swap_dims(args, i, i + 1);
+        break;
+    }
     int kept = 0;
     for (int d = 1; d < rank; d++) {
         bool joins = args->data_stride[kept] == args->data_stride[d] * args->size[d] &&

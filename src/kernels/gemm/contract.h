@@ -87,7 +87,7 @@ typedef struct {
     struct {
         const TorGemmKernel *tail;               // packed row for panels that the chosen row cannot take
         int64_t batches, m_blocks, panels;
-        int64_t units, units_per_item;           // a unit is one panel of one m block of one batch item
+        int64_t units, units_per_item;           // a unit is one panel of one m block of one batch item, of one part of k
         int64_t k_parts, k_part;                 // k is cut into parts of k_part, the last may be shorter
         bool copy_a, copy_b, own_c;              // through scratch; own_c: the accumulator is scratch
         size_t a_bytes, b_bytes, c_bytes;        // of scratch, in this order; the epilogue's follows

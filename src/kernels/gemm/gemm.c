@@ -69,10 +69,16 @@ void tor_gemm_bind(TorGemmArgs *args) {
     int64_t nr = args->kernel->nr, mr = args->kernel->mr;
     plan->panels = tor_ceil_div(n, nr);
 
+    // Few units with a long k: k is cut so that about 32 units come of it.
+    int64_t whole = plan->batches * plan->panels * tor_ceil_div(m, 192), parts = 1;
+    if (whole > 0 && whole < 16 && k >= 4096) parts = TOR_MIN(tor_ceil_div(32, whole), k / 2048);
+    plan->k_part = parts > 1 ? tor_round_up(tor_ceil_div(k, parts), 8) : TOR_MAX(k, 1);
+    plan->k_parts = tor_ceil_div(TOR_MAX(k, 1), plan->k_part);
+
     // k: a panel of b in three quarters of L1, unless it is used once.
     int64_t l1 = (int64_t)tor_cpu_l1d(), l2 = (int64_t)tor_cpu_l2();
     bool once = m <= mr;
-    if (!args->kc) args->kc = once && !args->pack_a && !plan->copy_b ? TOR_MAX(k, 1) : even_part(k, l1 * 3 / 4 / (nr * 4), 8);
+    if (!args->kc) args->kc = once && !args->pack_a && !plan->copy_b ? plan->k_part : even_part(plan->k_part, l1 * 3 / 4 / (nr * 4), 8);
     // a whose rows fall into few sets of the cache is copied.
     bool clash = args->a_row % 512 == 0 && plan->panels >= 8 && !once;
     plan->copy_a = args->pack_a || args->a_col != 1 || clash;
@@ -90,7 +96,7 @@ void tor_gemm_bind(TorGemmArgs *args) {
         args->nc = TOR_MAX(cols / nr, 1) * nr;
     }
 
-    plan->units = plan->batches * plan->m_blocks * plan->panels;
+    plan->units = plan->k_parts * plan->batches * plan->m_blocks * plan->panels;
     double cycles = (double)plan->batches * (double)plan->panels * (double)nr * (double)(k + 1) * TOR_MAX((double)m / (double)nr, 0.5);
     int64_t items = cycles >= (double)ITEM_CYCLES * (double)plan->units ? plan->units : TOR_MAX((int64_t)(cycles / ITEM_CYCLES), 1);
     plan->units_per_item = plan->units ? tor_ceil_div(plan->units, items) : 1;
@@ -100,18 +106,22 @@ void tor_gemm_bind(TorGemmArgs *args) {
     int64_t block_cols = TOR_MIN(args->nc, plan->panels * nr);
     plan->a_bytes = plan->copy_a ? (size_t)tor_round_up(args->mc * args->kc * 4, 64) : 0;
     plan->b_bytes = plan->copy_b ? (size_t)tor_round_up(args->kc * nr * 4, 64) : 0;
-    plan->c_bytes = plan->own_c ? (size_t)tor_round_up(args->mc * block_cols * 4, 64) : 0;
+    bool split = plan->k_parts > 1;
+    int64_t own_elements = !plan->own_c ? 0 : split ? n : args->mc * block_cols;
+    plan->c_bytes = (size_t)tor_round_up(own_elements * 4, 64);
     args->scratch_bytes = plan->a_bytes + plan->b_bytes + plan->c_bytes;
-    if (args->epilogue) args->scratch_bytes += tor_epilogue_scratch(args->epilogue->program, block_cols);
+    if (args->epilogue) args->scratch_bytes += tor_epilogue_scratch(args->epilogue->program, split ? n : block_cols);
     args->scratch_bytes = (size_t)tor_round_up((int64_t)args->scratch_bytes, 64);
-    plan->k_parts = 1, plan->k_part = k;
-    args->shared_bytes = 0, args->join_items = 0;
+    args->join_items = split ? plan->batches * m : 0;
+    args->shared_bytes = split ? (size_t)(plan->k_parts * plan->batches * m * n) * sizeof(float) : 0;
 }
 
 // One block of rows of one batch item: where its matrices are.
 typedef struct {
     const TorGemmArgs *args;
     int64_t batch, row, rows;
+    int64_t k_begin, k_end;
+    bool split;  // a part of k only: its sum goes to args->shared, without bias and epilogue
     const float *a, *b, *bias;
     float *c;
     int64_t c_row;
@@ -119,7 +129,8 @@ typedef struct {
     void *epilogue_scratch;
 } Block;
 
-static void locate(Block *block, int64_t batch, int64_t m_block) {
+// Where rows from `row` of batch item `batch` are.
+static void locate(Block *block, int64_t batch, int64_t row) {
     const TorGemmArgs *args = block->args;
     const TorEpilogue *e = args->epilogue;
     int64_t a = 0, b = 0, c = 0, bias = 0, rest = batch;
@@ -129,20 +140,22 @@ static void locate(Block *block, int64_t batch, int64_t m_block) {
         a += at * args->a_batch[d], b += at * args->b_batch[d];
         c += at * args->c_batch[d], bias += at * args->bias_batch[d];
     }
-    block->batch = batch;
-    block->row = m_block * args->mc;
-    block->rows = TOR_MIN(args->mc, args->m - block->row);
-    block->a = args->pack_a ? NULL : args->a + a + block->row * args->a_row;
+    block->batch = batch, block->row = row;
+    block->a = args->pack_a ? NULL : args->a + a + row * args->a_row;
     block->b = args->b + b;
     block->bias = args->bias ? args->bias + bias : NULL;
     if (!e) {
         block->c_row = args->c_row;
-        block->c = args->c + c + block->row * args->c_row;
+        block->c = args->c + c + row * args->c_row;
     } else if (!args->plan.own_c) {
         int out = e->program->n_inputs;
         block->c_row = e->row_stride[out];
-        block->c = (float *)e->data[out] + batch * e->batch_stride[out] + block->row * e->row_stride[out];
+        block->c = (float *)e->data[out] + batch * e->batch_stride[out] + row * e->row_stride[out];
     }
+}
+
+static float *partial_sums(const TorGemmArgs *args, int64_t part, int64_t batch, int64_t row) {
+    return args->shared + ((part * args->plan.batches + batch) * args->m + row) * args->n;
 }
 
 static void zero_or_bias(const Block *block, float *c, int64_t c_row, int64_t col, int64_t cols) {
@@ -184,11 +197,12 @@ static void run_block(const Block *block, int64_t first_panel, int64_t end_panel
     int64_t nr = args->kernel->nr, panels = args->nc / nr, copied_k = -1;
     for (int64_t p0 = first_panel; p0 < end_panel; p0 += panels) {
         int64_t p1 = TOR_MIN(p0 + panels, end_panel), col = p0 * nr, cols = TOR_MIN(p1 * nr, args->n) - col;
-        float *c = args->plan.own_c ? block->c_own : block->c + col;
-        int64_t c_row = args->plan.own_c ? cols : block->c_row;
+        bool own_c = args->plan.own_c && !block->split;
+        float *c = own_c ? block->c_own : block->c + col;
+        int64_t c_row = own_c ? cols : block->c_row;
         if (args->k == 0) zero_or_bias(block, c, c_row, col, cols);
-        for (int64_t k0 = 0; k0 < args->k; k0 += args->kc) {
-            TorGemmTile t = {.rows = block->rows, .kc = TOR_MIN(args->kc, args->k - k0), .ldc = c_row, .accumulate = k0 > 0};
+        for (int64_t k0 = block->k_begin; k0 < block->k_end; k0 += args->kc) {
+            TorGemmTile t = {.rows = block->rows, .kc = TOR_MIN(args->kc, block->k_end - k0), .ldc = c_row, .accumulate = k0 > block->k_begin};
             if (args->plan.copy_a) {
                 t.a = block->a_copy, t.lda = t.kc;
                 if (copied_k != k0) {
@@ -204,30 +218,51 @@ static void run_block(const Block *block, int64_t first_panel, int64_t end_panel
                 run_panel(block, &t, p, k0);
             }
         }
-        if (args->epilogue)
+        if (args->epilogue && !block->split)
             tor_epilogue_run(args->epilogue, block->batch, block->row, block->rows, col, cols, c, c_row, block->epilogue_scratch);
     }
 }
 
-void tor_gemm_run(const void *void_args, int64_t begin, int64_t end, void *scratch) {
-    const TorGemmArgs *args = void_args;
+static Block start(const TorGemmArgs *args, void *scratch) {
     uint8_t *memory = scratch;
-    Block block = {.args = args};
+    Block block = {.args = args, .split = args->plan.k_parts > 1};
     block.a_copy = (float *)memory;
     block.b_copy = (float *)(memory + args->plan.a_bytes);
     block.c_own = (float *)(memory + args->plan.a_bytes + args->plan.b_bytes);
     block.epilogue_scratch = memory + args->plan.a_bytes + args->plan.b_bytes + args->plan.c_bytes;
+    return block;
+}
 
-    int64_t unit = begin * args->plan.units_per_item, end_unit = TOR_MIN(end * args->plan.units_per_item, args->plan.units);
+void tor_gemm_run(const void *void_args, int64_t begin, int64_t end, void *scratch) {
+    const TorGemmArgs *args = void_args;
+    __typeof__(args->plan) plan = args->plan;
+    Block block = start(args, scratch);
+    int64_t unit = begin * plan.units_per_item, end_unit = TOR_MIN(end * plan.units_per_item, plan.units);
     while (unit < end_unit) {
-        int64_t panel = unit % args->plan.panels, row = unit / args->plan.panels;
-        int64_t count = TOR_MIN(args->plan.panels - panel, end_unit - unit);
-        locate(&block, row / args->plan.m_blocks, row % args->plan.m_blocks);
+        int64_t panel = unit % plan.panels, rest = unit / plan.panels;
+        int64_t row = rest % plan.m_blocks * args->mc, batch = rest / plan.m_blocks % plan.batches;
+        int64_t part = rest / plan.m_blocks / plan.batches, count = TOR_MIN(plan.panels - panel, end_unit - unit);
+        locate(&block, batch, row);
+        block.rows = TOR_MIN(args->mc, args->m - row);
+        block.k_begin = part * plan.k_part;
+        block.k_end = TOR_MIN(block.k_begin + plan.k_part, args->k);
+        if (block.split) block.c = partial_sums(args, part, batch, row), block.c_row = args->n, block.bias = NULL;
         run_block(&block, panel, panel + count);
         unit += count;
     }
 }
 
-void tor_gemm_join_run(const void *args, int64_t begin, int64_t end, void *scratch) {
-    (void)args, (void)begin, (void)end, (void)scratch;
+void tor_gemm_join_run(const void *void_args, int64_t begin, int64_t end, void *scratch) {
+    const TorGemmArgs *args = void_args;
+    Block block = start(args, scratch);
+    for (int64_t item = begin; item < end; item++) {
+        locate(&block, item / args->m, item % args->m);
+        float *c = args->plan.own_c ? block.c_own : block.c;
+        for (int64_t j = 0; j < args->n; j++) {
+            float sum = partial_sums(args, 0, block.batch, block.row)[j];
+            for (int64_t part = 1; part < args->plan.k_parts; part++) sum += partial_sums(args, part, block.batch, block.row)[j];
+            c[j] = block.bias ? sum + block.bias[j] : sum;
+        }
+        if (args->epilogue) tor_epilogue_run(args->epilogue, block.batch, block.row, 1, 0, args->n, c, args->n, block.epilogue_scratch);
+    }
 }

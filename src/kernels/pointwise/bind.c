@@ -96,7 +96,7 @@ static int64_t product(const int64_t *size, int from, int to) {
 // Elements of a tile: what lets all buffers and the operands' tiles stay in a 32 KiB first-level cache.
 static int64_t tile_for(const TorReady *ready) {
     int64_t live = ready->n_bufs + ready->n_inputs + ready->n_outputs, tile = TOR_TILE_MAX;
-    while (tile > 128 && live * tile * ready->widest > (20 << 10)) tile /= 2;
+    while (tile > 128 && live * tile * ready->widest > (24 << 10)) tile /= 2;
     return tile;
 }
 

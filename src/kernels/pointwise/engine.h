@@ -47,6 +47,9 @@ typedef void (*TorPartialFn)(TorPartial *out, const void *x, int64_t n);
 /// Column reductions that no TorTileFn does. `row` is the position in the row of these n columns.
 typedef void (*TorColumnFn)(void *state, const void *x, int64_t row, int64_t n);
 
+/// Adds `rows` rows, `stride` elements apart, to the block of sums of n columns.
+typedef void (*TorColumnRowsFn)(void *state, const void *x, int64_t stride, int64_t rows, int64_t n);
+
 enum { TOR_REDUCE_KINDS = TOR_REDUCE_moments + 1 };
 
 /// The functions of one instruction set.
@@ -56,6 +59,7 @@ typedef struct {
     const TorTileFn (*cast)[TOR_DTYPE_COUNT];         ///< [from][to], compute types
     TorTileFn load_half[2], store_half[2], round_half[2];  ///< float16, bfloat16; round works in place
     const TorPartialFn (*partial)[TOR_DTYPE_COUNT];   ///< [reduce kind][type]
+    TorColumnRowsFn column_rows[2];                   ///< float32, float64
     const TorColumnFn (*column)[TOR_DTYPE_COUNT];     ///< argmax, argmin, moments; and sum: block to total
 } TorPointwiseTable;
 
@@ -183,6 +187,8 @@ void tor_acc_finish(const TorAcc *acc, const TorRowOp *op, void *row, void *seco
 enum { TOR_COLUMN_BYTES = 32, TOR_COLUMN_BLOCK = 64 };
 void tor_columns_start(void *state, const TorRowOp *op, int64_t n);
 void tor_columns_add(void *state, const TorReady *ready, const TorRowOp *op, const void *x, int64_t row, int64_t n);
+/// A sum whose operand is read in place: rows that lie `stride` elements apart, at once.
+void tor_columns_add_rows(void *state, const TorReady *ready, const TorRowOp *op, const void *x, int64_t stride, int64_t rows, int64_t n);
 void tor_columns_finish(void *state, const TorReady *ready, const TorRowOp *op, int64_t length, int64_t n, void *row, void *second);
 
 // Drivers.

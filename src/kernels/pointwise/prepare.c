@@ -240,7 +240,9 @@ static void add_reduction(Prepare *p, int i) {
                      .stage = r->stage, .row = (uint8_t)(SLOT_ROW + r->dst)};
     p->reduce_value[i] = NOT_SET;
     int value = -1;
-    if (r->src.kind == TOR_OPERAND_REG) {
+    if (r->kind == TOR_REDUCE_length) {
+        value = -1;
+    } else if (r->src.kind == TOR_OPERAND_REG) {
         value = r->src.index;
     } else {
         ready->read_inputs |= 1u << r->src.index;

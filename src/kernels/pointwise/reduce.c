@@ -38,6 +38,7 @@ void tor_acc_add(TorAcc *acc, int kind, int type, const TorPartial *part, int64_
                 acc->i = (int64_t)((uint64_t)acc->i * (uint64_t)part->i);
             }
             break;
+        case TOR_REDUCE_length: break;
         case TOR_REDUCE_any: acc->i |= part->i; break;
         case TOR_REDUCE_all: acc->i &= part->i; break;
         case TOR_REDUCE_moments: {  // Chan, Golub & LeVeque 1979
@@ -79,6 +80,7 @@ void tor_acc_finish(const TorAcc *acc, const TorRowOp *op, void *row, void *seco
         case TOR_REDUCE_argmin: memcpy(row, &acc->at, sizeof acc->at); break;
         case TOR_REDUCE_any:
         case TOR_REDUCE_all: *(uint8_t *)row = (uint8_t)acc->i; break;
+        case TOR_REDUCE_length: store(row, op, (double)acc->n, acc->n); break;
         case TOR_REDUCE_moments:
             store(row, op, acc->n ? acc->f : NAN, 0);
             store(second, op, acc->n ? acc->f2 / (double)acc->n : NAN, 0);
@@ -93,9 +95,9 @@ static bool has_blocks(const TorRowOp *op) { return op->kind == TOR_REDUCE_sum &
 // runs of n doubles; for argmax n pairs; else n elements.
 void tor_columns_start(void *state, const TorRowOp *op, int64_t n) {
     if (op->kind == TOR_REDUCE_prod || op->kind == TOR_REDUCE_all) {
-        uint8_t one[8] = {1};
-        if (op->type == TOR_float32) memcpy(one, &(float){1}, 4);
-        if (op->type == TOR_float64) memcpy(one, &(double){1}, 8);
+        uint8_t one[8] = {1};  // in bytes true, in little-endian integers 1
+        if (op->kind == TOR_REDUCE_prod && op->type == TOR_float32) memcpy(one, &(float){1}, 4);
+        if (op->kind == TOR_REDUCE_prod && op->type == TOR_float64) memcpy(one, &(double){1}, 8);
         tor_tile_gather(state, one, op->kind == TOR_REDUCE_all ? 1 : tor_dtype_size((TorDtype)op->type), 0, n);
     } else {
         memset(state, 0, (size_t)n * TOR_COLUMN_BYTES);
@@ -135,6 +137,15 @@ void tor_columns_add(void *state, const TorReady *ready, const TorRowOp *op, con
     }
 }
 
+void tor_columns_add_rows(void *state, const TorReady *ready, const TorRowOp *op, const void *x, int64_t stride, int64_t rows, int64_t n) {
+    const TorColumnRowsFn add = ready->table->column_rows[op->type == TOR_float64];
+    const size_t bytes = tor_dtype_size((TorDtype)op->type);
+    for (int64_t row = 0; row < rows; row += TOR_COLUMN_BLOCK) {
+        add(state, (const uint8_t *)x + row * stride * (int64_t)bytes, stride, TOR_MIN(TOR_COLUMN_BLOCK, rows - row), n);
+        ready->table->column[TOR_REDUCE_sum][op->type](state, NULL, 0, n);
+    }
+}
+
 void tor_columns_finish(void *state, const TorReady *ready, const TorRowOp *op, int64_t length, int64_t n, void *row, void *second) {
     size_t bytes = tor_dtype_size((TorDtype)op->type);
     const double *doubles = state;
@@ -145,6 +156,9 @@ void tor_columns_finish(void *state, const TorReady *ready, const TorRowOp *op, 
             break;
         case TOR_REDUCE_any:
         case TOR_REDUCE_all: memcpy(row, state, (size_t)n); break;
+        case TOR_REDUCE_length:
+            for (int64_t i = 0; i < n; i++) store((uint8_t *)row + (size_t)i * bytes, op, (double)length, length);
+            break;
         case TOR_REDUCE_moments:
             for (int64_t i = 0; i < n; i++) {
                 double inverse = 1.0 / (double)length, shift = doubles[n + i] * inverse;

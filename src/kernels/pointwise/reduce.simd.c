@@ -81,3 +81,11 @@ const TorColumnFn TOR_KERNEL(tor_pointwise_column)[TOR_REDUCE_KINDS][TOR_DTYPE_C
     [TOR_REDUCE_argmin] = EACH_TYPE(COLUMN, argmin),
     [TOR_REDUCE_moments] = {[TOR_float32] = column_moments_float32, [TOR_float64] = column_moments_float64},
 };
+void TOR_KERNEL(tor_column_rows_f32)(void *, const void *, int64_t, int64_t, int64_t);
+void TOR_KERNEL(tor_column_rows_f32)(void *state, const void *x, int64_t stride, int64_t rows, int64_t n) {
+    column_rows_float32(state, x, stride, rows, n);
+}
+void TOR_KERNEL(tor_column_rows_f64)(void *, const void *, int64_t, int64_t, int64_t);
+void TOR_KERNEL(tor_column_rows_f64)(void *state, const void *x, int64_t stride, int64_t rows, int64_t n) {
+    column_rows_float64(state, x, stride, rows, n);
+}

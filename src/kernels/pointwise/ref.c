@@ -64,13 +64,16 @@ static double float_of(TorScalarFn fn, double x, double y, double z) {
         case TOR_FN_gelu_tanh: return x / (1 + exp(-1.5957691216057307117 * (x + 0.044715 * x * x * x)));
         case TOR_FN_silu: return x / (1 + exp(-x));
         case TOR_FN_hardsigmoid: return (x + 3 < 0 ? 0 : x + 3 > 6 ? 6 : x + 3) / 6;
-        case TOR_FN_hardswish: return x * (x + 3 < 0 ? 0 : x + 3 > 6 ? 6 : x + 3) / 6;
         default: return x;
     }
 }
 
-// ATen's remainder and floor division, whose intermediate roundings are part of the answer.
-static double float_python(TorScalarFn fn, double x, double y, bool single) {
+// ATen's hardswish, remainder and floor division, whose intermediate roundings are part of the answer.
+static double float_rounded(TorScalarFn fn, double x, double y, bool single) {
+    if (fn == TOR_FN_hardswish) {
+        double product = x * (x + 3 < 0 ? 0 : x + 3 > 6 ? 6 : x + 3);
+        return (single ? (double)(float)product : product) / 6;
+    }
     if (fn == TOR_FN_div_floor && y == 0) return x / y;
     double rest = fmod(x, y);
     bool differs = rest != 0 && (y < 0) != (rest < 0);
@@ -139,15 +142,16 @@ static TorScalar apply(const TorInstr *instr, const TorScalar *v) {
     TorScalarFn fn = (TorScalarFn)instr->fn;
     TorDtype type = (TorDtype)instr->type, to = (TorDtype)instr->to;
     if (fn == TOR_FN_cast) return tor_scalar_cast(v[0], to);
-    if (fn == TOR_FN_where) return v[0].i ? v[1] : v[2];
+    if (fn == TOR_FN_where) return tor_scalar_cast(v[0].i ? v[1] : v[2], to);
     if ((fn >= TOR_FN_eq && fn <= TOR_FN_ge) || fn == TOR_FN_isnan || fn == TOR_FN_isinf) {
         return (TorScalar){.dtype = TOR_bool, .i = bool_of(fn, v[0], v[1])};
     }
     if (!tor_dtype_is_float(type)) {
         return tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = int_of(fn, v[0].i, v[1].i, v[2].i, type)}, type);
     }
-    double f = fn == TOR_FN_remainder || fn == TOR_FN_div_floor ? float_python(fn, v[0].f, v[1].f, type != TOR_float64)
-                                                                : float_of(fn, v[0].f, v[1].f, v[2].f);
+    double f = fn == TOR_FN_remainder || fn == TOR_FN_div_floor || fn == TOR_FN_hardswish
+                   ? float_rounded(fn, v[0].f, v[1].f, type != TOR_float64)
+                   : float_of(fn, v[0].f, v[1].f, v[2].f);
     return tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = f}, type);
 }
 
@@ -210,6 +214,7 @@ static void accumulate(Acc *acc, const TorReduction *r, TorScalar x, int64_t pos
         case TOR_REDUCE_prod:
             floats ? (acc->f = (first ? 1 : acc->f) * x.f) : (acc->i = (int64_t)((uint64_t)(first ? 1 : acc->i) * (uint64_t)x.i));
             break;
+        case TOR_REDUCE_length: acc->f = (double)(acc->i = acc->n); break;
         case TOR_REDUCE_any: acc->i |= truth; break;
         case TOR_REDUCE_all: acc->i = (first || acc->i) && truth; break;
         case TOR_REDUCE_moments:

@@ -75,7 +75,8 @@ static void accumulate(TorRun *run, int stage, int64_t n, int64_t position, TorA
         const TorRowOp *op = &ready->reduce[i];
         if (op->stage != stage) continue;
         TorPartial part;
-        ready->table->partial[op->kind][op->type](&part, run->slot[op->src], n);
+        const TorPartialFn partial = ready->table->partial[op->kind][op->type];
+        if (partial) partial(&part, run->slot[op->src], n);  // a length has none
         tor_acc_add(&acc[i], op->kind, op->type, &part, n, position);
     }
 }
@@ -92,6 +93,8 @@ static void run_chunks(TorRun *run, int stage, int64_t begin, int64_t end, TorAc
     const TorMapArgs *args = run->args;
     const int inner = args->rank - 1;
     const bool kept = bound->keep && run->ready->n_stages > 1;
+    // Tiles come in bursts, which the hardware's prefetchers follow badly from beyond the caches.
+    const bool ahead = bound->inner >= 1 << 18;
     TorWalk walk;
     int64_t row = begin / bound->chunks, chunk = begin % bound->chunks;
     tor_walk_start(&walk, run, bound->space, inner, row);
@@ -102,6 +105,10 @@ static void run_chunks(TorRun *run, int stage, int64_t begin, int64_t end, TorAc
             uint8_t *from = run->base[k] + walk.offset[k];
             if (bound->access[k] == TOR_ACCESS_direct) {
                 from += at * run->bytes[k];
+                if (ahead && k < run->ready->n_inputs && at + n + bound->chunk <= bound->inner) {
+                    const uint8_t *next = from + n * run->bytes[k];
+                    for (int64_t line = 0; line < n * run->bytes[k]; line += 64) __builtin_prefetch(next + line);
+                }
             } else if (bound->access[k] == TOR_ACCESS_gather) {
                 uint8_t *buffer = run->scratch + bound->gather_at[k];
                 int64_t stride = args->stride[k][inner];

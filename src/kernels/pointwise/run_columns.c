@@ -43,6 +43,24 @@ static void *state_of(const TorRun *run, int reduction) {
     return run->scratch + run->bound->state_at + (size_t)(reduction * run->bound->row_lanes) * TOR_COLUMN_BYTES;
 }
 
+// The common sum of a tensor over its first dims: every reduction of the stage sums a float input that
+// is read in place, nothing is computed, and the row is one dim.
+static bool sums_in_place(TorRun *run, int stage, int64_t n, int dim) {
+    const TorReady *ready = run->ready;
+    if (run->args->rank != dim + 2) return false;
+    for (int i = 0; i < ready->n_reductions; i++) {
+        const TorRowOp *op = &ready->reduce[i];
+        bool sum = op->kind == TOR_REDUCE_sum && op->type >= TOR_float32 && op->src < SLOT_OUTPUT && run->bound->access[op->src] == TOR_ACCESS_direct;
+        if (op->stage == stage && !sum && op->kind != TOR_REDUCE_length) return false;
+    }
+    for (int i = 0; i < ready->n_reductions; i++) {
+        const TorRowOp *op = &ready->reduce[i];
+        if (op->stage != stage || op->kind == TOR_REDUCE_length) continue;
+        tor_columns_add_rows(state_of(run, i), ready, op, run->slot[op->src], run->args->stride[op->src][dim + 1], run->bound->length, n);
+    }
+    return true;
+}
+
 static void run_stage(TorRun *run, int stage, int64_t lane, int64_t n, int dim) {
     const TorBound *bound = run->bound;
     const TorReady *ready = run->ready;
@@ -57,14 +75,15 @@ static void run_stage(TorRun *run, int stage, int64_t lane, int64_t n, int dim) 
     bool works = false;
     for (int i = 0; i < bound->n_ops; i++) works |= !bound->op[i].row && bound->op[i].stage == stage;
     if (!works && stage == ready->n_stages - 1) return;
-    for (int64_t row = 0; row < bound->length; row++) {
+    const bool done = !works && sums_in_place(run, stage, n, dim);
+    for (int64_t row = 0; row < bound->length && !done; row++) {
         if (row) enter(run, &walk, lane, n, dim);
         for (int i = 0; bound->keep && i < ready->n_bufs; i++) {
             if (ready->buf_kept[i]) run->slot[SLOT_BUF + i] = run->scratch + bound->keep_at[i] + (size_t)(row * bound->chunk) * ready->buf_bytes[i];
         }
         tor_run_element_ops(run, stage, n);
         for (int i = 0; i < ready->n_reductions; i++) {
-            if (ready->reduce[i].stage == stage) tor_columns_add(state_of(run, i), ready, &ready->reduce[i], run->slot[ready->reduce[i].src], row, n);
+            if (ready->reduce[i].stage == stage && ready->reduce[i].kind != TOR_REDUCE_length) tor_columns_add(state_of(run, i), ready, &ready->reduce[i], run->slot[ready->reduce[i].src], row, n);
         }
         leave(run, &walk, lane, n, dim, stage);
         tor_walk_next(&walk, run);

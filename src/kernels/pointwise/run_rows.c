@@ -59,7 +59,9 @@ static void run_by_row(const TorRun *run, const TorBoundOp *op, int64_t rows, in
         }
     } else {
         for (int64_t r = 0; r < rows; r++) {
-            for (int i = 0; i < 4; i++) slot[at[i]] = run->slot[at[i]] + r * step[i];
+            for (int i = 0; i < 4; i++) {
+                if (op->bytes[i]) slot[at[i]] = run->slot[at[i]] + r * step[i];
+            }
             tor_run_splat(op, slot, length);
         }
     }
@@ -76,10 +78,17 @@ static void reduce_group(TorRun *run, int stage, int64_t rows, int64_t length) {
         uint8_t *row = run->slot[op->row], *second = run->slot[op->row + 1];
         const int64_t step = length * (int64_t)tor_dtype_size((TorDtype)op->type);
         const uint8_t bytes = ready->row_bytes[op->row - SLOT_ROW];
-        for (int64_t r = 0; r < rows; r++, x += step, row += bytes, second += second ? bytes : 0) {
+        // What one tile gives is the row's: no accumulation for the common kinds.
+        const bool plain = op->type == TOR_float32 && !op->half && op->kind <= TOR_REDUCE_min;
+        for (int64_t r = 0; plain && r < rows; r++, x += step) {
+            TorPartial part;
+            partial(&part, x, length);
+            ((float *)row)[r] = (float)part.f;
+        }
+        for (int64_t r = 0; !plain && r < rows; r++, x += step, row += bytes, second += second ? bytes : 0) {
             TorPartial part;
             TorAcc acc;
-            partial(&part, x, length);
+            if (partial) partial(&part, x, length);
             tor_acc_start(&acc, op->kind, op->type);
             tor_acc_add(&acc, op->kind, op->type, &part, length, 0);
             tor_acc_finish(&acc, op, row, second);

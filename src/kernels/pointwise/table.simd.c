@@ -13,6 +13,8 @@ void TOR_KERNEL(tor_store_f16)(void *, const void *, const void *, const void *,
 void TOR_KERNEL(tor_store_bf16)(void *, const void *, const void *, const void *, int64_t);
 void TOR_KERNEL(tor_round_f16)(void *, const void *, const void *, const void *, int64_t);
 void TOR_KERNEL(tor_round_bf16)(void *, const void *, const void *, const void *, int64_t);
+void TOR_KERNEL(tor_column_rows_f32)(void *, const void *, int64_t, int64_t, int64_t);
+void TOR_KERNEL(tor_column_rows_f64)(void *, const void *, int64_t, int64_t, int64_t);
 
 const TorPointwiseTable TOR_KERNEL(tor_pointwise_table) = {
     .f32 = TOR_KERNEL(tor_pointwise_f32),
@@ -22,5 +24,6 @@ const TorPointwiseTable TOR_KERNEL(tor_pointwise_table) = {
     .store_half = {TOR_KERNEL(tor_store_f16), TOR_KERNEL(tor_store_bf16)},
     .round_half = {TOR_KERNEL(tor_round_f16), TOR_KERNEL(tor_round_bf16)},
     .partial = TOR_KERNEL(tor_pointwise_partial),
+    .column_rows = {TOR_KERNEL(tor_column_rows_f32), TOR_KERNEL(tor_column_rows_f64)},
     .column = TOR_KERNEL(tor_pointwise_column),
 };
