@@ -90,14 +90,23 @@ typedef struct TorPyFrame {
 typedef struct {
     TorDtype dtype;
     int rank;
-    bool is_int, frozen, contiguous, written;
+    bool is_int, contiguous, written;
+    bool tracked;         ///< see tor_exe_tracks()
 } TorPyInput;
+
+/// What tor_py_identity() found last in one place, so that the next look-up is a comparison.
+typedef struct {
+    PyObject *object;     ///< borrowed; never followed
+    uint64_t uid, losses; ///< how many tensors the table had lost then
+    bool inference;
+} TorPySeen;
 
 typedef struct {
     PyObject_HEAD
     TorExecutable *exe;
     TorPyFrame *free_frames;
     TorPyInput *inputs;
+    TorPySeen *seen;      ///< for each input
     TorPyReturn *returns;
     PyObject *callables;  ///< list: external node's number -> callable(tensors, ints)
     PyObject *constants;  ///< tuple of tensors that follow the caller's inputs
@@ -145,7 +154,7 @@ void tor_py_copy(int rank, const int64_t *size, size_t bytes, void *dst, const i
 
 /// A tensor's number, used once in a process, and its version counter (0 for inference tensors).
 /// @return -1 with an exception set
-int tor_py_identity(PyObject *tensor, uint64_t *uid, int64_t *version);
+int tor_py_identity(PyObject *tensor, TorPySeen *seen, uint64_t *uid, int64_t *version);
 int tor_py_identity_attach(PyObject *version_descriptor, PyObject *is_inference);
 
 #endif

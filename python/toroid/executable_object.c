@@ -49,7 +49,7 @@ static int take_input(TorPyExecutable *exe, TorPyFrame *frame, int i, PyObject *
     input->data = tensor.data;
     input->size = tensor.size;
     input->stride = tensor.stride;
-    return expected->frozen ? tor_py_identity(object, &input->uid, &input->version) : 0;
+    return expected->tracked ? tor_py_identity(object, &exe->seen[i], &input->uid, &input->version) : 0;
 }
 
 static int take_inputs(TorPyExecutable *exe, TorPyFrame *frame, PyObject *list) {
@@ -150,13 +150,14 @@ static int note_inputs(TorPyExecutable *exe, const TorPyGraph *graph) {
     const TorGraph *g = graph->graph;
     exe->n_inputs = (int)g->n_inputs;
     exe->inputs = tor_alloc_zero((g->n_inputs + 1) * sizeof *exe->inputs);
-    if (!exe->inputs) {
+    exe->seen = tor_alloc_zero((g->n_inputs + 1) * sizeof *exe->seen);
+    if (!exe->inputs || !exe->seen) {
         PyErr_NoMemory();
         return -1;
     }
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const TorInput *from = &g->inputs[i];
-        exe->inputs[i] = (TorPyInput){.is_int = from->kind == TOR_INPUT_INT, .frozen = from->frozen, .contiguous = from->contiguous, .written = graph->written[i]};
+        exe->inputs[i] = (TorPyInput){.is_int = from->kind == TOR_INPUT_INT, .contiguous = from->contiguous, .written = graph->written[i]};
         if (from->kind == TOR_INPUT_INT) continue;
         exe->inputs[i].dtype = from->value->dtype;
         exe->inputs[i].rank = from->value->rank;
@@ -201,9 +202,12 @@ PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
     PyThreadState *state = PyEval_SaveThread();
     ToroidStatus status = tor_exe_compile(&exe->exe, &taken, &options);
     PyEval_RestoreThread(state);
-    if (status == TOROID_OK) return (PyObject *)exe;
-    Py_DECREF((PyObject *)exe);
-    return tor_py_raise(status);
+    if (status != TOROID_OK) {
+        Py_DECREF((PyObject *)exe);
+        return tor_py_raise(status);
+    }
+    for (int i = 0; i < exe->n_inputs; i++) exe->inputs[i].tracked = tor_exe_tracks(exe->exe, (uint32_t)i);
+    return (PyObject *)exe;
 }
 
 static void executable_dealloc(PyObject *object) {
@@ -214,6 +218,7 @@ static void executable_dealloc(PyObject *object) {
     for (int i = 0; i < exe->n_returns; i++) Py_XDECREF(exe->returns[i].object);
     tor_free(exe->returns);
     tor_free(exe->inputs);
+    tor_free(exe->seen);
     Py_XDECREF(exe->callables);
     Py_XDECREF(exe->constants);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "backend/import.h"
 #include "graph_object.h"
 
 TorPyGraph *tor_py_graph_alive(PyObject *self) {
@@ -173,7 +174,7 @@ static PyObject *call_with(TorPyGraph *self, TorArena *arena, const char *target
         kw_names[i] = PyUnicode_AsUTF8AndSize(key, NULL);
         if (!kw_names[i] || tor_py_argument(self, arena, item, &kw_args[i]) < 0) return NULL;
     }
-    ToroidStatus status = tor_aten_call(self->graph, target, positional.list, positional.count, kw_names, kw_args, (int)n_kw, origin, &result);
+    ToroidStatus status = tor_backend_import(self->graph, target, positional.list, positional.count, kw_names, kw_args, (int)n_kw, origin, &result);
     if (status != TOROID_OK) return tor_py_raise(status);
     return tor_py_result(self, &result);
 }

@@ -15,7 +15,7 @@ typedef struct {
 static struct {
     Entry *entries;
     size_t capacity, count;  ///< capacity is 0 or a power of two
-    uint64_t next_uid;
+    uint64_t next_uid, losses;
     PyObject *version, *is_inference;
     descrgetfunc get_version;
 } table;
@@ -64,6 +64,7 @@ static int reserve(void) {
 
 /// Takes an entry out and moves those behind it, so that no chain is cut (Knuth 6.4, algorithm R).
 static void take_out(Entry *entry) {
+    table.losses++;
     size_t mask = table.capacity - 1, hole = (size_t)(entry - table.entries), i = hole;
     table.count--;
     for (;;) {
@@ -118,13 +119,20 @@ static Entry *add(PyObject *tensor) {
     return entry;
 }
 
-int tor_py_identity(PyObject *tensor, uint64_t *uid, int64_t *version) {
+static int look_up(PyObject *tensor, TorPySeen *seen) {
     Entry *entry = table.capacity ? find(tensor) : NULL;
     if (!entry || !entry->object) entry = add(tensor);
     if (!entry) return -1;
-    *uid = entry->uid;
+    *seen = (TorPySeen){tensor, entry->uid, table.losses, entry->inference};
+    return 0;
+}
+
+int tor_py_identity(PyObject *tensor, TorPySeen *seen, uint64_t *uid, int64_t *version) {
+    // An address stands for the same tensor as long as no tensor of the table has died.
+    if ((seen->object != tensor || seen->losses != table.losses) && look_up(tensor, seen) < 0) return -1;
+    *uid = seen->uid;
     *version = 0;
-    if (entry->inference) return 0;
+    if (seen->inference) return 0;
     PyObject *number = table.get_version(table.version, tensor, (PyObject *)Py_TYPE(tensor));
     if (!number) return -1;
     *version = PyLong_AsLongLong(number);

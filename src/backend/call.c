@@ -92,12 +92,15 @@ static ToroidStatus check_inputs(const TorExecutable *exe, const TorPlanInput *i
 static ToroidStatus begin(TorCall *call, const TorCallInput *inputs) {
     TorExecutable *exe = call->exe;
     for (uint32_t i = 0; i < exe->n_inputs; i++) call->inputs[i] = (TorPlanInput){inputs[i].data, inputs[i].size, inputs[i].stride, inputs[i].value};
+    TOR_TRY(check_inputs(exe, call->inputs));
+    // The sampled words are in no cache: ask for all of them before the first is needed.
     for (uint32_t k = 0; k < exe->n_frozen; k++) {
         uint32_t i = exe->frozen_inputs[k];
-        size_t bytes = extent(&call->inputs[i], exe->g->inputs[i].value);
-        call->states[k] = (TorFrozenState){inputs[i].uid, inputs[i].data, inputs[i].version, tor_frozen_sample(inputs[i].data, bytes), bytes};
+        size_t bytes = exe->frozen_bytes[k] != SIZE_MAX ? exe->frozen_bytes[k] : extent(&call->inputs[i], exe->g->inputs[i].value);
+        call->states[k] = (TorFrozenState){inputs[i].uid, inputs[i].data, inputs[i].version, 0, bytes};
+        tor_frozen_prefetch(inputs[i].data, bytes);
     }
-    TOR_TRY(check_inputs(exe, call->inputs));
+    for (uint32_t k = 0; k < exe->n_frozen; k++) call->states[k].sample = tor_frozen_sample(call->states[k].data, call->states[k].bytes);
     if (exe->prologue.count) {
         TOR_TRY(tor_frozen_set_find(call));
         for (size_t r = 0; r < exe->prologue.count; r++) call->inputs[exe->prologue.results[r].input].data = tor_frozen_data(call->set->entries[r]);

@@ -31,7 +31,21 @@ static ToroidStatus list_frozen(TorExecutable *exe) {
             if (k == exe->n_frozen) exe->frozen_inputs[exe->n_frozen++] = result->sources[s];
         }
     }
+    exe->frozen_bytes = tor_alloc((exe->n_frozen + 1) * sizeof *exe->frozen_bytes);
+    if (!exe->frozen_bytes) return tor_no_memory();
+    for (uint32_t k = 0; k < exe->n_frozen; k++) {
+        const TorInput *input = &exe->g->inputs[exe->frozen_inputs[k]];
+        int64_t numel;
+        bool known = input->contiguous && tor_int_known(exe->g, tor_value_numel(exe->g, input->value), &numel);
+        exe->frozen_bytes[k] = known ? (size_t)numel * tor_dtype_size(input->value->dtype) : SIZE_MAX;
+    }
     return TOROID_OK;
+}
+
+bool tor_exe_tracks(const TorExecutable *exe, uint32_t input) {
+    for (uint32_t k = 0; k < exe->n_frozen; k++)
+        if (exe->frozen_inputs[k] == input) return true;
+    return false;
 }
 
 static ToroidStatus add_check(TorExecutable *exe, uint32_t input, int dim, TorDim expected, bool constant) {
@@ -137,6 +151,7 @@ void tor_exe_destroy(TorExecutable **executable) {
     tor_free(exe->prologue_plans);
     tor_free(exe->prologue_bytes);
     tor_free(exe->frozen_inputs);
+    tor_free(exe->frozen_bytes);
     tor_free(exe->checks);
     tor_free(exe->before);
     tor_free(exe->after);

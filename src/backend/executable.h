@@ -19,7 +19,7 @@ typedef struct {
     const int64_t *size;    ///< borrowed until tor_exe_end
     const int64_t *stride;  ///< elements; NULL: row-major
     int64_t value;          ///< of an integer input
-    // Frozen inputs only: the identity of the tensor. `uid` is never used twice in a process.
+    // Tracked inputs only (see tor_exe_tracks): the identity of the tensor. `uid` is never used twice in a process.
     uint64_t uid;
     int64_t version;        ///< the host's change counter; 0 where it has none
 } TorCallInput;
@@ -65,6 +65,8 @@ ToroidStatus tor_exe_compile(TorExecutable **out, TorGraph **graph, const TorOpt
 void tor_exe_destroy(TorExecutable **exe);
 
 ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, TorCall **call);
+/// Does something that was made ahead depend on this input? Only then are its uid and version read.
+bool tor_exe_tracks(const TorExecutable *exe, uint32_t input);
 int tor_exe_output_count(const TorExecutable *exe);
 TorCallOutput *tor_exe_outputs(TorCall *call);
 /// `threads` >= 1. Returns TOROID_INVALID for an index out of range in the data.

@@ -29,14 +29,19 @@ static uint64_t n_entries, n_bytes, n_packs;
 static _Atomic uint64_t epoch = 1;
 static _Atomic(TorFrozenListener) listener;
 
+static size_t sample_at(size_t bytes, size_t i) { return bytes < 8 ? 0 : (bytes - 8) * i / (SAMPLES - 1) / 4 * 4; }
+
+void tor_frozen_prefetch(const void *data, size_t bytes) {
+    for (size_t i = 0; data && bytes && i < SAMPLES; i++) __builtin_prefetch((const char *)data + sample_at(bytes, i));
+}
+
 uint64_t tor_frozen_sample(const void *data, size_t bytes) {
     uint64_t hash = bytes;
     if (!data || bytes == 0) return hash;
     const unsigned char *p = data;
     for (size_t i = 0; i < SAMPLES; i++) {
         uint64_t word = 0;
-        size_t at = bytes < 8 ? 0 : (bytes - 8) * i / (SAMPLES - 1) / 4 * 4;
-        memcpy(&word, p + at, bytes < 8 ? bytes : 8);
+        memcpy(&word, p + sample_at(bytes, i), bytes < 8 ? bytes : 8);
         hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
         hash ^= hash >> 29;
     }

@@ -19,6 +19,8 @@ typedef struct {
 } TorFrozenState;
 
 uint64_t tor_frozen_sample(const void *data, size_t bytes);
+/// Starts loading what tor_frozen_sample() will read.
+void tor_frozen_prefetch(const void *data, size_t bytes);
 static inline bool tor_frozen_same(const TorFrozenState *a, const TorFrozenState *b) {
     return a->uid == b->uid && a->data == b->data && a->version == b->version && a->sample == b->sample;
 }

@@ -47,6 +47,7 @@ struct TorExecutable {
     uint32_t n_inputs;         ///< that the host gives
     uint32_t *frozen_inputs;   ///< that the prologue reads
     uint32_t n_frozen;
+    size_t *frozen_bytes;      ///< extent of each, where it is known at compile time; else SIZE_MAX
     TorInputCheck *checks;
     size_t n_checks, n_static_checks, check_capacity;  ///< constants come first
     char *before, *after;      ///< tables

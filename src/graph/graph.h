@@ -78,7 +78,7 @@ ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32
 #define TOR_ATTRS(X)                                                                          \
     X(index) X(blob) X(weak) X(value) X(dtype) X(dims) X(start) X(step) X(fstart) X(fstep)    \
     X(into) X(axes) X(axis) X(strides) X(offset) X(keepdim) X(correction) X(count) X(eps)     \
-    X(has_gamma) X(has_beta) X(scale) X(causal) X(stride) X(padding) X(dilation) X(groups)    \
+    X(has_gamma) X(has_beta) X(scale) X(causal) X(nan_rows) X(stride) X(padding) X(dilation) X(groups)    \
     X(transposed) X(output_padding) X(kernel) X(ceil_mode) X(count_include_pad) X(divisor)    \
     X(low) X(high) X(accumulate) X(reduce) X(trans) X(precision) X(program) X(callable)       \
     X(reason) X(random) X(operands) X(packed) X(k) X(n) X(epilogue) X(inplace) X(has_bias)

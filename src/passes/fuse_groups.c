@@ -18,6 +18,7 @@ typedef struct {
     int rank;
     TorDim dim[TOR_MAX_RANK];  ///< the index space
     uint32_t axes;             ///< row axes; 0: none
+    bool fixed;                ///< the seed works along them (a reduction over no axis: along none)
     int reductions;
 } Group;
 
@@ -144,13 +145,14 @@ static bool absorb(Group *group, TorNode *p) {
     if (kind != TOR_KIND_REDUCE && same_space(group, out)) {
         if (!all_readers_inside(group, p)) return false;
         uint32_t axes = kind == TOR_KIND_ROW ? node_axes(p) : 0;
-        if (axes && group->axes && axes != group->axes) return false;
+        if (axes && axes != group->axes && (group->axes || group->fixed)) return false;
         return try_add(group, &p, 1, axes);
     }
     TorNode *chain[8];
     int count = 0;
     uint32_t axes = group->axes;
     if (out->rank != group->rank || !row_chain(group, p, &axes, chain, &count)) return false;
+    if (group->fixed && axes != group->axes) return false;
     return chain_is_private(group, chain, count) && try_add(group, chain, count, axes);
 }
 
@@ -221,7 +223,8 @@ ToroidStatus tor_pass_fuse_groups(TorGraph *g) {
         const TorValue *space = reduces ? tor_in(node, 0) : node->outputs[0];
         group.rank = space->rank;
         memcpy(group.dim, space->dim, sizeof group.dim);
-        if (tor_op_kind(node->op) != TOR_KIND_MAP) group.axes = node_axes(node);
+        group.fixed = tor_op_kind(node->op) != TOR_KIND_MAP;
+        if (group.fixed) group.axes = node_axes(node);
         grow(&group);
         TOR_TRY(rewrite(&group, node));
         // On with what stands before the fused node; the rewrite may have left members out.

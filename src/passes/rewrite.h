@@ -41,6 +41,7 @@ TorRule tor_rule_sink_unary;     ///< map(view(x), numbers) to view(map(x, numbe
 TorRule tor_rule_sink_map;       ///< the same for several views of one shape, and trailing operands
 TorRule tor_rule_sink_linear;    ///< linear(view(x)) to view(linear(x))
 TorRule tor_rule_raise_linear;   ///< view(linear(view(x))) to linear(view(x)) where the inner view cannot sink
+TorRule tor_rule_batch_matmul;   ///< matmul over views that flatten batch dims to matmul over those dims
 TorRule tor_rule_matmul_linear;  ///< matmul with a 2-d weight
 TorRule tor_rule_linear_trans;   ///< linear(x, permute(w)) to linear(x, w) with trans
 TorRule tor_rule_linear_bias;    ///< add(linear, bias)

@@ -104,21 +104,11 @@ static int64_t leaf_value(void *user, uint32_t input, int what) {
     return input_stride(in, c->plan->g->inputs[input].value->rank, -2 - what);
 }
 
-static size_t extent(const TorContext *c, const TorValue *root) {
-    int64_t last = 0;
-    for (int d = 0; d < root->rank; d++) {
-        int64_t size = c->ints[root->dim[d]];
-        if (size == 0) return 0;
-        last += (size - 1) * c->ints[root->stride[d]];
-    }
-    return (size_t)(last + 1) * tor_dtype_size(root->dtype);
-}
-
 static ToroidStatus place_arena(TorContext *c) {
     const TorPlan *plan = c->plan;
     for (size_t i = 0; i < plan->n_storages; i++) {
         const TorStorage *s = &plan->storages[i];
-        if (s->kind == TOR_STORAGE_ARENA) c->storage_bytes[i] = s->bytes ? s->bytes : extent(c, s->root);
+        if (s->kind == TOR_STORAGE_ARENA) c->storage_bytes[i] = s->bytes ? s->bytes : (size_t)c->ints[s->elements] * s->element;
     }
     c->arena_bytes = tor_memory_assign(plan->lifetimes, c->storage_bytes, c->storage_at, c->gaps);
     bool moved;

@@ -8,7 +8,7 @@ typedef struct {
     TorDim b, h, g, m, n, d, e;
     TorDim q[4], k[4], v[4], mask[4], out[4];
     TorAttentionMask mask_kind;
-    bool causal;
+    bool causal, nan_rows;
     float scale;
 } AttentionData;
 
@@ -30,6 +30,7 @@ static void bind_attention(const void *data, TorBinder *b) {
     if (t->mask_kind != TOR_ATTENTION_NO_MASK) tor_bind_dims(ints, t->mask, 4, args->mask_stride);
     args->mask_kind = t->mask_kind;
     args->causal = t->causal;
+    args->nan_rows = t->nan_rows;
     args->scale = t->scale;
     tor_attention_bind(args);
     b->scratch_bytes = args->scratch_bytes;
@@ -65,6 +66,7 @@ ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node) {
     memcpy(t->v, view[2].stride, sizeof t->v);
     memcpy(t->out, result.stride, sizeof t->out);
     t->causal = tor_attr_int(node, TOR_ATTR_causal, 0);
+    t->nan_rows = tor_attr_int(node, TOR_ATTR_nan_rows, 0);
     t->scale = (float)tor_attr_float(node, TOR_ATTR_scale, 1);
     TOR_TRY(tor_step_pointer(plan, &view[0], offsetof(TorAttentionArgs, q)));
     TOR_TRY(tor_step_pointer(plan, &view[1], offsetof(TorAttentionArgs, k)));

@@ -170,8 +170,10 @@ static ToroidStatus plan_lifetimes(TorPlan *plan) {
     int *last = tor_arena_alloc(plan->arena, plan->n_storages * sizeof(int) + 1);
     if (!first || !last) return tor_no_memory();
     for (size_t i = 0; i < plan->n_storages; i++) {
-        const TorStorage *s = &plan->storages[i];
+        TorStorage *s = &plan->storages[i];
         bool arena = s->kind == TOR_STORAGE_ARENA;
+        s->elements = arena ? tor_value_numel(plan->g, s->root) : 0;
+        s->element = tor_dtype_size(s->root->dtype);
         first[i] = arena ? s->first : 1;
         last[i] = arena ? s->last : 0;
     }

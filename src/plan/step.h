@@ -19,7 +19,9 @@ typedef struct {
     TorStorageKind kind;
     int number;             ///< input or output
     const void *constant;
-    const TorValue *root;   ///< its dims and strides give the size
+    const TorValue *root;
+    TorDim elements;        ///< of an arena storage: those are dense
+    size_t element;         ///< bytes
     size_t bytes;           ///< not 0: the size, known at compile time
     int first, last;        ///< steps that touch it; first > last: none
 } TorStorage;

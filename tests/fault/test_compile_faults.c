@@ -1,6 +1,6 @@
 // Memory runs out at the n-th allocation, for every n, anywhere between building a graph and its
-// answer: always TOROID_NO_MEMORY, nothing leaks (the sanitizer's build tells), and the next attempt
-// works. What is wrong with an input is said by its name.
+// answer: always TOROID_NO_MEMORY, nothing leaks (the sanitizer's build tells), and the next
+// attempt works. What is wrong with an input is said by its name.
 #include "../support/exe.h"
 
 static Tensor *x, *w, *filter, *shift, *table, *ix;
@@ -13,16 +13,17 @@ static ToroidStatus build(void) {
     for (int i = 0; i < 6; i++) {
         for (int d = 0; d < all[i]->rank && i; d++) dims[d] = tor_int_const(g, all[i]->size[d]);
         TOR_TRY(g->failed);
-        TOR_TRY(tor_graph_add_input(g, "x", all[i]->dtype, all[i]->rank, dims, i > 0 && i < 5, &in[i]));
+        TOR_TRY(
+            tor_graph_add_input(g, "x", all[i]->dtype, all[i]->rank, dims, i > 0 && i < 5, &in[i]));
         g->inputs[i].contiguous = true;
         given[i] = all[i];
     }
     TorNode *node;
     TorValue *y = in[0];
-#define ADD(op, attrs, n, ...)                                                                                       \
-    do {                                                                                                             \
-        TOR_TRY(tor_graph_add(g, NULL, TOR_OP_##op, INS(__VA_ARGS__), attrs, n, 1, &node));                          \
-        y = node->outputs[0];                                                                                        \
+#define ADD(op, attrs, n, ...)                                                              \
+    do {                                                                                    \
+        TOR_TRY(tor_graph_add(g, NULL, TOR_OP_##op, INS(__VA_ARGS__), attrs, n, 1, &node)); \
+        y = node->outputs[0];                                                               \
     } while (0)
     TorValue *two;
     TOR_TRY(tor_graph_number(g, (TorScalar){.dtype = TOR_float64, .f = 2}, &two));
@@ -32,7 +33,8 @@ static ToroidStatus build(void) {
     ADD(softmax, ((TorAttr[]){TOR_A_INT(axis, 1)}), 1, y);
     TorDim image[] = {in[0]->dim[0], tor_int_const(g, 1), tor_int_const(g, 4), tor_int_const(g, 4)};
     ADD(view, ((TorAttr[]){TOR_A_DIMS(dims, image, 4)}), 1, y);
-    ADD(conv, ((TorAttr[]){INTS(stride, 1, 1), INTS(padding, 1, 1), INTS(dilation, 1, 1)}), 3, y, in[2]);
+    ADD(conv, ((TorAttr[]){INTS(stride, 1, 1), INTS(padding, 1, 1), INTS(dilation, 1, 1)}), 3, y,
+        in[2]);
     ADD(add, NULL, 0, y, in[3]);
     TorValue *picture = y;
     ADD(embedding, NULL, 0, in[4], in[5]);
@@ -50,7 +52,8 @@ static ToroidStatus whole(TorExecutable **exe, Tensor **out) {
 
 static void test_every_allocation(void **state) {
     (void)state;
-    x = FLOATS("3 16"), w = FLOATS("16 16"), filter = FLOATS("4 1 3 3"), shift = FLOATS("4 1 1"), table = FLOATS("5 2"), ix = INDICES(4, 0, 4);
+    x = FLOATS("3 16"), w = FLOATS("16 16"), filter = FLOATS("4 1 3 3"), shift = FLOATS("4 1 1"),
+    table = FLOATS("5 2"), ix = INDICES(4, 0, 4);
     TorExecutable *exe = NULL;
     Tensor *expected[2], *out[2];
     tor_graph_destroy(&g);
@@ -67,15 +70,18 @@ static void test_every_allocation(void **state) {
         tor_alloc_fail_at(0);
         done = status == TOROID_OK;
         if (!done) {
-            if (status != TOROID_NO_MEMORY) fail_msg("allocation %d: status %d, %s", (int)n, status, toroid_last_error());
-            if (exe) MUST(call_exe(exe, 2, out));  // it was a call that failed: the next one works
+            if (status != TOROID_NO_MEMORY)
+                fail_msg("allocation %d: status %d, %s", (int)n, status, toroid_last_error());
+            if (exe)
+                MUST(call_exe(exe, 2, out));  // it was a call that failed: the next one works
             else {
                 tor_graph_destroy(&g);
                 if (n % 7 == 0) MUST(whole(&exe, out));
             }
         }
         if (exe)
-            for (int k = 0; k < 2; k++) assert_memory_equal(out[k]->memory, expected[k]->memory, out[k]->bytes);
+            for (int k = 0; k < 2; k++)
+                assert_memory_equal(out[k]->memory, expected[k]->memory, out[k]->bytes);
         tor_exe_destroy(&exe);
         assert_true(n < 5000);
         if (done) print_message("%d allocations\n", (int)n - 1);
@@ -107,12 +113,14 @@ static void test_refusals(void **state) {
     (void)state;
     TorExecutable *exe;
     OUTPUTS(UNARY(neg, IN(FLOATS("3"))));
-    assert_int_equal(tor_exe_compile(&exe, &g, &(TorOptions){.precision = "bf16"}), TOROID_UNSUPPORTED);
+    assert_int_equal(tor_exe_compile(&exe, &g, &(TorOptions){.precision = "bf16"}),
+                     TOROID_UNSUPPORTED);
     assert_null(exe);
     assert_null(g);
     start();
     IN(FLOATS("3"));
-    assert_int_equal(tor_exe_compile(&exe, &g, &(TorOptions){.freeze = true}), TOROID_INVALID);  // no outputs set
+    assert_int_equal(tor_exe_compile(&exe, &g, &(TorOptions){.freeze = true}),
+                     TOROID_INVALID);  // no outputs set
     assert_null(exe);
     start();
     TorValue *half = IN(tensor_of(TOR_float16, "3 4"));
@@ -125,7 +133,8 @@ static void expect_invalid(TorExecutable *exe, const char *text) {
     TorCall *call;
     assert_int_equal(begin(exe, &call), TOROID_INVALID);
     assert_null(call);
-    if (!strstr(toroid_last_error(), text)) fail_msg("\"%s\" does not say \"%s\"", toroid_last_error(), text);
+    if (!strstr(toroid_last_error(), text))
+        fail_msg("\"%s\" does not say \"%s\"", toroid_last_error(), text);
 }
 
 static void test_wrong_inputs(void **state) {
@@ -148,6 +157,7 @@ static void test_wrong_inputs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_every_allocation), TEST(test_describe), TEST(test_refusals), TEST(test_wrong_inputs)};
+    const struct CMUnitTest tests[] = {TEST(test_every_allocation), TEST(test_describe),
+                                       TEST(test_refusals), TEST(test_wrong_inputs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

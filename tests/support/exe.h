@@ -9,9 +9,9 @@
 #include "backend/executable.h"
 
 static TorGraph *g;
-static Tensor *given[64];   // the tensors of the graph's inputs, in order
-static int64_t into[16];    // of the outputs; reset by start()
-static double tolerance;    // relative to the largest number of an output
+static Tensor *given[64];  // the tensors of the graph's inputs, in order
+static int64_t into[16];   // of the outputs; reset by start()
+static double tolerance;   // relative to the largest number of an output
 
 static inline void start(void) {
     tor_graph_destroy(&g);
@@ -34,11 +34,11 @@ static inline int begin_test(void **state) {
 }
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_test, finish)
 
-#define MUST(call)                                                              \
-    do {                                                                        \
-        ToroidStatus status_ = (call);                                          \
-        if (status_ != TOROID_OK) print_error("%s\n", toroid_last_error());     \
-        assert_int_equal(status_, TOROID_OK);                                   \
+#define MUST(call)                                                          \
+    do {                                                                    \
+        ToroidStatus status_ = (call);                                      \
+        if (status_ != TOROID_OK) print_error("%s\n", toroid_last_error()); \
+        assert_int_equal(status_, TOROID_OK);                               \
     } while (0)
 
 enum { DYNAMIC_STRIDES = 1 << 30 };
@@ -52,7 +52,9 @@ static inline TorValue *input(Tensor *t, bool frozen, uint32_t dynamic) {
     bool row_major = true;
     int64_t step = 1;
     snprintf(name, sizeof name, "x%u", number);
-    for (int d = 0; d < t->rank; d++) dims[d] = dynamic >> d & 1 ? tor_int_size(g, number, (uint32_t)d) : tor_int_const(g, t->size[d]);
+    for (int d = 0; d < t->rank; d++)
+        dims[d] =
+            dynamic >> d & 1 ? tor_int_size(g, number, (uint32_t)d) : tor_int_const(g, t->size[d]);
     MUST(tor_graph_add_input(g, name, t->dtype, t->rank, dims, frozen, &v));
     for (int d = t->rank - 1; d >= 0; d--) {
         row_major &= t->size[d] == 1 || t->stride[d] == step;
@@ -60,7 +62,8 @@ static inline TorValue *input(Tensor *t, bool frozen, uint32_t dynamic) {
     }
     TorInput *in = &g->inputs[number];
     in->contiguous = row_major && !(dynamic & DYNAMIC_STRIDES);
-    for (int d = 0; d < t->rank; d++) in->stride[d] = dynamic ? TOR_NO_DIM : tor_int_const(g, t->stride[d]);
+    for (int d = 0; d < t->rank; d++)
+        in->stride[d] = dynamic ? TOR_NO_DIM : tor_int_const(g, t->stride[d]);
     given[number] = t;
     return v;
 }
@@ -74,11 +77,17 @@ static inline TorValue *permuted(TorValue *x, const char *axes) {
     int n = parse_sizes(axes, a);
     return OP(g, permute, INS(x), ATTRS(TOR_A_INTS(axes, a, n)));
 }
-static inline TorValue *viewed(TorValue *x, const char *dims) { return OP(g, view, INS(x), ATTRS(DIMS(g, dims))); }
-static inline TorValue *expanded(TorValue *x, const char *dims) { return OP(g, expand, INS(x), ATTRS(DIMS(g, dims))); }
+static inline TorValue *viewed(TorValue *x, const char *dims) {
+    return OP(g, view, INS(x), ATTRS(DIMS(g, dims)));
+}
+static inline TorValue *expanded(TorValue *x, const char *dims) {
+    return OP(g, expand, INS(x), ATTRS(DIMS(g, dims)));
+}
 static inline TorValue *sliced(TorValue *x, int axis, int64_t first, int64_t size, int64_t step) {
     TorDim dim = tor_int_const(g, size);
-    return OP(g, slice, INS(x), ATTRS(TOR_A_INT(axis, axis), TOR_A_DIM(start, tor_int_const(g, first)), TOR_A_INT(step, step), TOR_A_DIMS(dims, &dim, 1)));
+    return OP(g, slice, INS(x),
+              ATTRS(TOR_A_INT(axis, axis), TOR_A_DIM(start, tor_int_const(g, first)),
+                    TOR_A_INT(step, step), TOR_A_DIMS(dims, &dim, 1)));
 }
 static inline TorValue *reduced(TorOp op, TorValue *x, uint32_t mask, bool keep) {
     int64_t axes[TOR_MAX_RANK];
@@ -88,7 +97,9 @@ static inline TorValue *reduced(TorOp op, TorValue *x, uint32_t mask, bool keep)
     TorAttr attrs[] = {TOR_A_INTS(axes, axes, n), TOR_A_INT(keepdim, keep)};
     return add_op(g, op, INS(x), attrs, 2);
 }
-static inline TorValue *softmaxed(TorValue *x, int axis) { return OP(g, softmax, INS(x), ATTRS(TOR_A_INT(axis, axis))); }
+static inline TorValue *softmaxed(TorValue *x, int axis) {
+    return OP(g, softmax, INS(x), ATTRS(TOR_A_INT(axis, axis)));
+}
 
 static inline TorValue *aten(const char *name, int n, const TorArg *args) {
     TorArg result;
@@ -97,10 +108,13 @@ static inline TorValue *aten(const char *name, int n, const TorArg *args) {
     assert_int_equal(result.kind, TOR_ARG_VALUE);
     return result.value;
 }
-#define ATEN(name, ...) aten(name, (int)TOR_COUNT_OF(((TorArg[]){__VA_ARGS__})), (TorArg[]){__VA_ARGS__})
+#define ATEN(name, ...) \
+    aten(name, (int)TOR_COUNT_OF(((TorArg[]){__VA_ARGS__})), (TorArg[]){__VA_ARGS__})
 #define V(x) TOR_ARG_OF_VALUE(x)
 
-static inline void outputs(TorValue *const *values, int n) { MUST(tor_graph_set_outputs(g, values, into, n)); }
+static inline void outputs(TorValue *const *values, int n) {
+    MUST(tor_graph_set_outputs(g, values, into, n));
+}
 #define OUTPUTS(...) outputs(INS(__VA_ARGS__))
 
 // ---------------------------------------------------------------- running
@@ -118,7 +132,12 @@ static inline TorExecutable *compile(void) { return compile_with((TorOptions){.f
 static inline ToroidStatus begin(TorExecutable *exe, TorCall **call) {
     TorCallInput in[64] = {{0}};
     for (int i = 0; i < 64 && given[i]; i++)
-        in[i] = (TorCallInput){.data = given[i]->memory, .size = given[i]->size, .stride = given[i]->stride, .value = given[i]->value, .uid = given[i]->uid, .version = given[i]->version};
+        in[i] = (TorCallInput){.data = given[i]->memory,
+                               .size = given[i]->size,
+                               .stride = given[i]->stride,
+                               .value = given[i]->value,
+                               .uid = given[i]->uid,
+                               .version = given[i]->version};
     return tor_exe_begin(exe, in, call);
 }
 
@@ -143,11 +162,12 @@ static inline ToroidStatus call_exe(TorExecutable *exe, int threads, Tensor **ou
 static inline void show(TorExecutable *exe) {
     char *before, *after, *steps;
     if (tor_exe_describe(exe, &before, &after, &steps) != TOROID_OK) return;
-    print_message("%s\n%s\n%s\n", before, after, steps);
+    fprintf(stderr, "%s\n%s\n%s\n", before, after, steps);  // longer than cmocka prints
     tor_free(before), tor_free(after), tor_free(steps);
 }
 
-static inline void expect_array(TorExecutable *exe, const char *what, int k, const Tensor *got, const Array *expected) {
+static inline void expect_array(TorExecutable *exe, const char *what, int k, const Tensor *got,
+                                const Array *expected) {
     double most = 1e-2;
     assert_int_equal(got->rank, expected->rank);
     for (int d = 0; d < got->rank; d++) assert_int_equal(got->size[d], expected->size[d]);
@@ -163,7 +183,8 @@ static inline void expect_array(TorExecutable *exe, const char *what, int k, con
 
 /// Runs with 1, 2 and 4 threads; all answers must be the interpreter's, and equal bit for bit.
 /// Inputs that the graph writes are put back before each run and checked after it.
-static inline void check_exe(TorExecutable *exe, const Interpreter *it, const uint32_t *ids, int n, const char *what) {
+static inline void check_exe(TorExecutable *exe, const Interpreter *it, const uint32_t *ids, int n,
+                             const char *what) {
     void *saved[64] = {NULL};
     Tensor *first[16] = {NULL};
     for (int i = 0; i < 64 && given[i]; i++) {
@@ -172,7 +193,8 @@ static inline void check_exe(TorExecutable *exe, const Interpreter *it, const ui
     }
     for (int threads = 1; threads <= 4; threads *= 2) {
         Tensor *out[16];
-        for (int i = 0; i < 64 && given[i]; i++) memcpy(given[i]->memory, saved[i], given[i]->bytes);
+        for (int i = 0; i < 64 && given[i]; i++)
+            memcpy(given[i]->memory, saved[i], given[i]->bytes);
         ToroidStatus status = call_exe(exe, threads, out);
         if (status != TOROID_OK) fail_msg("%s: %s", what, toroid_last_error());
         bool written[64] = {false};
@@ -184,17 +206,21 @@ static inline void check_exe(TorExecutable *exe, const Interpreter *it, const ui
                 continue;
             }
             expect_array(exe, what, k, out[returned], expected);
-            if (threads == 1) first[returned] = out[returned];
-            else if (memcmp(first[returned]->memory, out[returned]->memory, out[returned]->bytes)) fail_msg("%s: %d threads change the answer", what, threads);
+            if (threads == 1)
+                first[returned] = out[returned];
+            else if (memcmp(first[returned]->memory, out[returned]->memory, out[returned]->bytes))
+                fail_msg("%s: %d threads change the answer", what, threads);
             returned++;
         }
         for (int i = 0; i < 64 && given[i]; i++)
-            if (!written[i] && memcmp(given[i]->memory, saved[i], given[i]->bytes)) fail_msg("%s: input %d was written", what, i);
+            if (!written[i] && memcmp(given[i]->memory, saved[i], given[i]->bytes))
+                fail_msg("%s: input %d was written", what, i);
     }
     for (int i = 0; i < 64; i++) free(saved[i]);
 }
 
-/// The whole way: interprets the graph, compiles it, runs it, compares. The graph is gone afterwards.
+/// The whole way: interprets the graph, compiles it, runs it, compares. The graph is gone
+/// afterwards.
 static inline void check(const char *what) {
     uint32_t ids[16];
     int n = g->output->n_inputs;

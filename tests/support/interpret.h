@@ -6,90 +6,13 @@
 #ifndef TESTS_SUPPORT_INTERPRET_H
 #define TESTS_SUPPORT_INTERPRET_H
 
-#include <math.h>
-
-#include "tensor.h"
-
-typedef struct {
-    int rank;
-    int64_t size[TOR_MAX_RANK];
-    double *data;
-} Array;
-
-typedef struct {
-    TorGraph *g;
-    Tensor *const *inputs;
-    int64_t ints[4096];
-    Array values[4096];  // by value id
-} Interpreter;
-
-static inline int64_t array_numel(const Array *a) {
-    int64_t n = 1;
-    for (int d = 0; d < a->rank; d++) n *= a->size[d];
-    return n;
-}
-
-static inline void array_index(const Array *a, int64_t flat, int64_t *at) {
-    for (int d = a->rank - 1; d >= 0; d--) {
-        at[d] = flat % a->size[d];
-        flat /= a->size[d];
-    }
-}
-
-static inline int64_t array_flat(const Array *a, const int64_t *at) {
-    int64_t flat = 0;
-    for (int d = 0; d < a->rank; d++) flat = flat * a->size[d] + at[d];
-    return flat;
-}
-
-/// The item that numpy's broadcasting puts at `at` of a result of `rank` dims.
-static inline double array_broadcast(const Array *a, int rank, const int64_t *at) {
-    int64_t own[TOR_MAX_RANK];
-    for (int d = 0; d < a->rank; d++) own[d] = a->size[d] == 1 ? 0 : at[d + rank - a->rank];
-    return a->data[array_flat(a, own)];
-}
-
-static inline double scalar_fn(TorOp op, double a, double b, double c) {
-    switch (op) {
-    case TOR_OP_add: return a + b;
-    case TOR_OP_sub: return a - b;
-    case TOR_OP_mul: return a * b;
-    case TOR_OP_div: return a / b;
-    case TOR_OP_minimum: return isnan(a) || a < b ? a : b;
-    case TOR_OP_maximum: return isnan(a) || a > b ? a : b;
-    case TOR_OP_lt: return a < b;
-    case TOR_OP_gt: return a > b;
-    case TOR_OP_ge: return a >= b;
-    case TOR_OP_eq: return a == b;
-    case TOR_OP_where: return a != 0 ? b : c;
-    case TOR_OP_neg: return -a;
-    case TOR_OP_abs: return fabs(a);
-    case TOR_OP_exp: return exp(a);
-    case TOR_OP_tanh: return tanh(a);
-    case TOR_OP_sqrt: return sqrt(a);
-    case TOR_OP_rsqrt: return 1 / sqrt(a);
-    case TOR_OP_sigmoid: return 1 / (1 + exp(-a));
-    case TOR_OP_silu: return a / (1 + exp(-a));
-    case TOR_OP_relu: return a > 0 ? a : 0;
-    case TOR_OP_gelu_erf: return 0.5 * a * (1 + erf(a / sqrt(2)));
-    case TOR_OP_copy: return a;
-    default: fail_msg("interpreter: no rule for %s", tor_op_name(op)); return 0;
-    }
-}
-
-static inline Array *interpreted(Interpreter *it, const TorNode *node, int i) { return &it->values[tor_in(node, i)->id]; }
-
-static inline uint32_t axes_mask(const TorNode *node) {
-    uint32_t mask = 0;
-    const TorAttr *axes = tor_attr(node, TOR_ATTR_axes);
-    for (int i = 0; i < axes->count; i++) mask |= 1u << axes->ints[i];
-    return mask;
-}
+#include "interpret_contract.h"
 
 static inline void interpret_reduce(const TorNode *node, const Array *x, Array *y) {
     uint32_t mask = axes_mask(node);
     bool keep = tor_attr_int(node, TOR_ATTR_keepdim, 0);
-    int64_t n = array_numel(x), m = array_numel(y), length = m ? n / m : 0, at[TOR_MAX_RANK], to[TOR_MAX_RANK];
+    int64_t n = array_numel(x), m = array_numel(y), length = m ? n / m : 0, at[TOR_MAX_RANK],
+            to[TOR_MAX_RANK];
     double *sum = calloc((size_t)m + 1, sizeof *sum), *mean = calloc((size_t)m + 1, sizeof *mean);
     int64_t *seen = calloc((size_t)m + 1, sizeof *seen);
     for (int pass = 0; pass < 2; pass++)
@@ -97,8 +20,10 @@ static inline void interpret_reduce(const TorNode *node, const Array *x, Array *
             int rank = 0;
             array_index(x, i, at);
             for (int d = 0; d < x->rank; d++)
-                if (!(mask >> d & 1)) to[rank++] = at[d];
-                else if (keep) to[rank++] = 0;
+                if (!(mask >> d & 1))
+                    to[rank++] = at[d];
+                else if (keep)
+                    to[rank++] = 0;
             int64_t j = array_flat(y, to);
             double v = x->data[i];
             if (pass == 0) mean[j] += v / (double)length;
@@ -106,29 +31,34 @@ static inline void interpret_reduce(const TorNode *node, const Array *x, Array *
                 double *r = &y->data[j];
                 bool first = seen[j]++ == 0;
                 switch (node->op) {
-                case TOR_OP_sum: *r = first ? v : *r + v; break;
-                case TOR_OP_prod: *r = first ? v : *r * v; break;
-                case TOR_OP_mean: *r = mean[j]; break;
-                case TOR_OP_amax: *r = first || v > *r ? v : *r; break;
-                case TOR_OP_amin: *r = first || v < *r ? v : *r; break;
-                case TOR_OP_any: *r = first ? v != 0 : *r != 0 || v != 0; break;
-                case TOR_OP_all: *r = first ? v != 0 : *r != 0 && v != 0; break;
-                case TOR_OP_argmax: case TOR_OP_argmin:
-                    if (first || (node->op == TOR_OP_argmax ? v > sum[j] : v < sum[j])) {
-                        sum[j] = v;
-                        *r = (double)(seen[j] - 1);
-                    }
-                    break;
-                case TOR_OP_var:
-                    sum[j] += (v - mean[j]) * (v - mean[j]);
-                    *r = sum[j] / fmax((double)length - tor_attr_float(node, TOR_ATTR_correction, 1), 0);
-                    break;
-                default: fail();
+                    case TOR_OP_sum: *r = first ? v : *r + v; break;
+                    case TOR_OP_prod: *r = first ? v : *r * v; break;
+                    case TOR_OP_mean: *r = mean[j]; break;
+                    case TOR_OP_amax: *r = first || v > *r ? v : *r; break;
+                    case TOR_OP_amin: *r = first || v < *r ? v : *r; break;
+                    case TOR_OP_any: *r = first ? v != 0 : *r != 0 || v != 0; break;
+                    case TOR_OP_all: *r = first ? v != 0 : *r != 0 && v != 0; break;
+                    case TOR_OP_argmax:
+                    case TOR_OP_argmin:
+                        if (first || (node->op == TOR_OP_argmax ? v > sum[j] : v < sum[j])) {
+                            sum[j] = v;
+                            *r = (double)(seen[j] - 1);
+                        }
+                        break;
+                    case TOR_OP_var:
+                        sum[j] += (v - mean[j]) * (v - mean[j]);
+                        *r = sum[j] /
+                             fmax((double)length - tor_attr_float(node, TOR_ATTR_correction, 1), 0);
+                        break;
+                    default: fail();
                 }
             }
         }
     if (n == 0)
-        for (int64_t j = 0; j < m; j++) y->data[j] = node->op == TOR_OP_prod || node->op == TOR_OP_all ? 1 : node->op == TOR_OP_mean || node->op == TOR_OP_var ? NAN : 0;
+        for (int64_t j = 0; j < m; j++)
+            y->data[j] = node->op == TOR_OP_prod || node->op == TOR_OP_all   ? 1
+                         : node->op == TOR_OP_mean || node->op == TOR_OP_var ? NAN
+                                                                             : 0;
     free(sum), free(mean), free(seen);
 }
 
@@ -137,16 +67,19 @@ static inline void interpret_softmax(const TorNode *node, const Array *x, Array 
     int64_t n = array_numel(x), at[TOR_MAX_RANK];
     for (int64_t i = 0; i < n; i++) {
         array_index(x, i, at);
+        if (at[axis]) continue;  // the whole line is done at its first element
         double most = -INFINITY, sum = 0;
-        for (int64_t k = 0; k < x->size[axis]; k++) {
+        int64_t length = x->size[axis], line[4096];
+        assert_true(length <= (int64_t)TOR_COUNT_OF(line));
+        for (int64_t k = 0; k < length; k++) {
             at[axis] = k;
-            most = fmax(most, x->data[array_flat(x, at)]);
+            line[k] = array_flat(x, at);
+            most = fmax(most, x->data[line[k]]);
         }
-        for (int64_t k = 0; k < x->size[axis]; k++) {
-            at[axis] = k;
-            sum += exp(x->data[array_flat(x, at)] - most);
-        }
-        y->data[i] = node->op == TOR_OP_softmax ? exp(x->data[i] - most) / sum : x->data[i] - most - log(sum);
+        for (int64_t k = 0; k < length; k++) sum += exp(x->data[line[k]] - most);
+        for (int64_t k = 0; k < length; k++)
+            y->data[line[k]] = node->op == TOR_OP_softmax ? exp(x->data[line[k]] - most) / sum
+                                                          : x->data[line[k]] - most - log(sum);
     }
 }
 
@@ -154,151 +87,28 @@ static inline void interpret_norm(Interpreter *it, const TorNode *node, const Ar
     int count = (int)tor_attr_int(node, TOR_ATTR_count, 1);
     int64_t row = 1, n = array_numel(x);
     for (int d = x->rank - count; d < x->rank; d++) row *= x->size[d];
-    const double *gamma = tor_attr_int(node, TOR_ATTR_has_gamma, 0) ? interpreted(it, node, 1)->data : NULL;
-    const double *beta = tor_attr_int(node, TOR_ATTR_has_beta, 0) ? interpreted(it, node, 1 + (gamma != NULL))->data : NULL;
+    const double *gamma =
+        tor_attr_int(node, TOR_ATTR_has_gamma, 0) ? interpreted(it, node, 1)->data : NULL;
+    const double *beta = tor_attr_int(node, TOR_ATTR_has_beta, 0)
+                             ? interpreted(it, node, 1 + (gamma != NULL))->data
+                             : NULL;
     for (int64_t i = 0; i < n; i += row) {
         double mean = 0, spread = 0;
-        for (int64_t k = 0; k < row && node->op == TOR_OP_layer_norm; k++) mean += x->data[i + k] / (double)row;
-        for (int64_t k = 0; k < row; k++) spread += (x->data[i + k] - mean) * (x->data[i + k] - mean) / (double)row;
+        for (int64_t k = 0; k < row && node->op == TOR_OP_layer_norm; k++)
+            mean += x->data[i + k] / (double)row;
         for (int64_t k = 0; k < row; k++)
-            y->data[i + k] = (x->data[i + k] - mean) / sqrt(spread + tor_attr_float(node, TOR_ATTR_eps, 0)) * (gamma ? gamma[k] : 1) + (beta ? beta[k] : 0);
-    }
-}
-
-static inline void interpret_contract(Interpreter *it, const TorNode *node, Array *y) {
-    const Array *a = interpreted(it, node, 0), *b = interpreted(it, node, 1);
-    bool linear = node->op == TOR_OP_linear, trans = tor_attr_int(node, TOR_ATTR_trans, 0);
-    int64_t n = y->size[y->rank - 1], k = a->size[a->rank - 1], m = linear ? 1 : y->size[y->rank - 2];
-    for (int64_t i = 0; i < array_numel(y); i++) {
-        int64_t column = i % n, row = i / n;
-        double sum = linear && node->n_inputs > 2 ? interpreted(it, node, 2)->data[column] : 0;
-        for (int64_t j = 0; j < k; j++)
-            sum += a->data[row * k + j] * b->data[linear ? (trans ? j * n + column : column * k + j) : (row / m * k + j) * n + column];
-        y->data[i] = sum;
-    }
-}
-
-static inline void interpret_attention(Interpreter *it, const TorNode *node, Array *y) {
-    const Array *q = interpreted(it, node, 0), *k = interpreted(it, node, 1), *v = interpreted(it, node, 2), *mask = node->n_inputs > 3 ? interpreted(it, node, 3) : NULL;
-    bool is_bool = mask && tor_in(node, 3)->dtype == TOR_bool, causal = tor_attr_int(node, TOR_ATTR_causal, 0);
-    int64_t H = q->size[1], G = k->size[1], M = q->size[2], N = k->size[2], D = q->size[3], E = v->size[3];
-    double *p = calloc((size_t)N + 1, sizeof *p);
-    for (int64_t bh = 0; bh < q->size[0] * H; bh++)
-        for (int64_t m = 0; m < M; m++) {
-            int64_t bg = bh / H * G + bh % H / (H / G);
-            double most = -INFINITY, sum = 0;
-            for (int64_t n = 0; n < N; n++) {
-                p[n] = 0;
-                for (int64_t d = 0; d < D; d++) p[n] += q->data[(bh * M + m) * D + d] * k->data[(bg * N + n) * D + d];
-                p[n] *= tor_attr_float(node, TOR_ATTR_scale, 1);
-                double w = mask ? array_broadcast(mask, 4, (int64_t[]){bh / H, bh % H, m, n}) : is_bool;
-                if (mask) p[n] = is_bool ? (w != 0 ? p[n] : -INFINITY) : p[n] + w;
-                if (causal && n > m) p[n] = -INFINITY;
-                most = fmax(most, p[n]);
-            }
-            for (int64_t n = 0; n < N; n++) sum += p[n] = exp(p[n] - most);
-            for (int64_t e = 0; e < E; e++) {
-                double r = 0;
-                for (int64_t n = 0; n < N; n++) r += p[n] / sum * v->data[(bg * N + n) * E + e];
-                y->data[(bh * M + m) * E + e] = r;
-            }
-        }
-    free(p);
-}
-
-static inline int64_t spatial_attr(const TorNode *node, TorAttrKey key, int d, int64_t missing) {
-    const TorAttr *a = tor_attr(node, key);
-    return a ? a->ints[d] : missing;
-}
-
-/// Calls for each place of the window at output `at` that lies inside the input; *where is its index.
-#define FOR_WINDOW(node, x, kernel, at, where, inside)                                                           \
-    for (int64_t wi_ = 0, total_ = window_size(kernel, (x)->rank - 2); wi_ < total_; wi_++)                      \
-        if ((inside = window_place(node, x, kernel, wi_, at, where)), inside)
-
-static inline int64_t window_size(const int64_t *kernel, int spatial) {
-    int64_t n = 1;
-    for (int d = 0; d < spatial; d++) n *= kernel[d];
-    return n;
-}
-
-static inline bool window_place(const TorNode *node, const Array *x, const int64_t *kernel, int64_t i, const int64_t *at, int64_t *where) {
-    bool inside = true;
-    for (int d = x->rank - 3; d >= 0; d--) {
-        int64_t k = i % kernel[d];
-        i /= kernel[d];
-        where[2 + d] = at[2 + d] * spatial_attr(node, TOR_ATTR_stride, d, 1) - spatial_attr(node, TOR_ATTR_padding, d, 0) + k * spatial_attr(node, TOR_ATTR_dilation, d, 1);
-        inside &= where[2 + d] >= 0 && where[2 + d] < x->size[2 + d];
-    }
-    return inside;
-}
-
-static inline void interpret_conv(Interpreter *it, const TorNode *node, Array *y) {
-    const Array *x = interpreted(it, node, 0), *w = interpreted(it, node, 1);
-    int64_t groups = tor_attr_int(node, TOR_ATTR_groups, 1), at[TOR_MAX_RANK], where[TOR_MAX_RANK];
-    int64_t c = w->size[1], taps = window_size(w->size + 2, w->rank - 2);
-    assert_false(tor_attr_int(node, TOR_ATTR_transposed, 0));
-    for (int64_t i = 0; i < array_numel(y); i++) {
-        array_index(y, i, at);
-        double sum = node->n_inputs > 2 ? interpreted(it, node, 2)->data[at[1]] : 0;
-        for (int64_t t = 0; t < taps; t++) {
-            if (!window_place(node, x, w->size + 2, t, at, where)) continue;
-            where[0] = at[0];
-            for (int64_t j = 0; j < c; j++) {
-                where[1] = at[1] / (y->size[1] / groups) * c + j;
-                sum += x->data[array_flat(x, where)] * w->data[(at[1] * c + j) * taps + t];
-            }
-        }
-        y->data[i] = sum;
-    }
-}
-
-static inline void interpret_pool(const TorNode *node, const Array *x, Array *y, Array *index) {
-    int64_t at[TOR_MAX_RANK], where[TOR_MAX_RANK];
-    bool adaptive = node->op == TOR_OP_adaptive_avg_pool;
-    for (int64_t i = 0; i < array_numel(y); i++) {
-        array_index(y, i, at);
-        double most = -INFINITY, sum = 0;
-        int64_t best = 0, count = 0, plane = 1, padded = 1;
-        memcpy(where, at, sizeof where);
-        if (adaptive) {
-            assert_int_equal(x->rank, 4);
-            for (int64_t a = at[2] * x->size[2] / y->size[2]; a < ((at[2] + 1) * x->size[2] + y->size[2] - 1) / y->size[2]; a++)
-                for (int64_t b = at[3] * x->size[3] / y->size[3]; b < ((at[3] + 1) * x->size[3] + y->size[3] - 1) / y->size[3]; b++, count++) {
-                    where[2] = a, where[3] = b;
-                    sum += x->data[array_flat(x, where)];
-                }
-            y->data[i] = sum / (double)count;
-            continue;
-        }
-        const int64_t *kernel = tor_attr(node, TOR_ATTR_kernel)->ints;
-        (void)plane;
-        for (int d = 0; d < x->rank - 2; d++) {
-            int64_t start = at[2 + d] * spatial_attr(node, TOR_ATTR_stride, d, 1) - spatial_attr(node, TOR_ATTR_padding, d, 0);
-            padded *= TOR_MIN(start + kernel[d], x->size[2 + d] + spatial_attr(node, TOR_ATTR_padding, d, 0)) - start;
-        }
-        for (int64_t t = 0; t < window_size(kernel, x->rank - 2); t++) {
-            if (!window_place(node, x, kernel, t, at, where)) continue;
-            double v = x->data[array_flat(x, where)];
-            sum += v;
-            count++;
-            if (v > most) {
-                most = v;
-                best = where[2];
-                for (int d = 3; d < x->rank; d++) best = best * x->size[d] + where[d];
-            }
-        }
-        if (node->op == TOR_OP_max_pool) {
-            y->data[i] = most;
-            index->data[i] = (double)best;
-        } else {
-            y->data[i] = sum / (double)(tor_attr_int(node, TOR_ATTR_count_include_pad, 1) ? padded : count);
-        }
+            spread += (x->data[i + k] - mean) * (x->data[i + k] - mean) / (double)row;
+        for (int64_t k = 0; k < row; k++)
+            y->data[i + k] = (x->data[i + k] - mean) /
+                                 sqrt(spread + tor_attr_float(node, TOR_ATTR_eps, 0)) *
+                                 (gamma ? gamma[k] : 1) +
+                             (beta ? beta[k] : 0);
     }
 }
 
 /// Where item `at` of the common index space of `axes` (or one axis) lies in x.
-static inline void indexed_place(Interpreter *it, const TorNode *node, int first, const Array *x, int rank, const int64_t *at, int64_t *place) {
+static inline void indexed_place(Interpreter *it, const TorNode *node, int first, const Array *x,
+                                 int rank, const int64_t *at, int64_t *place) {
     const TorAttr *axes = tor_attr(node, TOR_ATTR_axes);
     bool together = true, indexed[TOR_MAX_RANK] = {false};
     int common = 0, from = 0;
@@ -321,78 +131,82 @@ static inline void indexed_place(Interpreter *it, const TorNode *node, int first
 }
 
 static inline void interpret_move(Interpreter *it, const TorNode *node, Array *y) {
-    const Array *x = interpreted(it, node, 0), *ix = node->n_inputs > 1 ? interpreted(it, node, 1) : NULL;
+    const Array *x = interpreted(it, node, 0),
+                *ix = node->n_inputs > 1 ? interpreted(it, node, 1) : NULL;
     int axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
     int64_t n = array_numel(y), at[TOR_MAX_RANK], from[TOR_MAX_RANK], shift = 0;
-    bool add = tor_attr_int(node, TOR_ATTR_accumulate, 0) || strcmp(tor_attr_str(node, TOR_ATTR_reduce, ""), "add") == 0;
+    bool add = tor_attr_int(node, TOR_ATTR_accumulate, 0) ||
+               strcmp(tor_attr_str(node, TOR_ATTR_reduce, ""), "add") == 0;
     switch (node->op) {
-    case TOR_OP_contiguous: memcpy(y->data, x->data, (size_t)n * sizeof(double)); return;
-    case TOR_OP_cat:
-        for (int k = 0; k < node->n_inputs; k++) {
-            const Array *part = interpreted(it, node, k);
-            for (int64_t i = 0; i < array_numel(part); i++) {
-                array_index(part, i, at);
-                at[axis] += shift;
-                y->data[array_flat(y, at)] = part->data[i];
+        case TOR_OP_contiguous: memcpy(y->data, x->data, (size_t)n * sizeof(double)); return;
+        case TOR_OP_cat:
+            for (int k = 0; k < node->n_inputs; k++) {
+                const Array *part = interpreted(it, node, k);
+                for (int64_t i = 0; i < array_numel(part); i++) {
+                    array_index(part, i, at);
+                    at[axis] += shift;
+                    y->data[array_flat(y, at)] = part->data[i];
+                }
+                shift += part->size[axis];
             }
-            shift += part->size[axis];
-        }
-        return;
-    case TOR_OP_pad: {
-        TorScalar value = tor_attr(node, TOR_ATTR_value)->scalar;
-        for (int64_t i = 0; i < n; i++) {
-            bool inside = true;
-            array_index(y, i, at);
-            for (int d = 0; d < x->rank; d++) {
-                from[d] = at[d] - it->ints[tor_attr(node, TOR_ATTR_low)->dims[d]];
-                inside &= from[d] >= 0 && from[d] < x->size[d];
+            return;
+        case TOR_OP_pad: {
+            TorScalar value = tor_attr(node, TOR_ATTR_value)->scalar;
+            for (int64_t i = 0; i < n; i++) {
+                bool inside = true;
+                array_index(y, i, at);
+                for (int d = 0; d < x->rank; d++) {
+                    from[d] = at[d] - it->ints[tor_attr(node, TOR_ATTR_low)->dims[d]];
+                    inside &= from[d] >= 0 && from[d] < x->size[d];
+                }
+                y->data[i] = inside                            ? x->data[array_flat(x, from)]
+                             : tor_dtype_is_float(value.dtype) ? value.f
+                                                               : (double)value.i;
             }
-            y->data[i] = inside ? x->data[array_flat(x, from)] : tor_dtype_is_float(value.dtype) ? value.f : (double)value.i;
+            return;
         }
-        return;
-    }
-    case TOR_OP_flip:
-        for (int64_t i = 0; i < n; i++) {
-            array_index(y, i, at);
-            for (int d = 0; d < x->rank; d++)
-                if (axes_mask(node) >> d & 1) at[d] = x->size[d] - 1 - at[d];
-            y->data[i] = x->data[array_flat(x, at)];
+        case TOR_OP_flip:
+            for (int64_t i = 0; i < n; i++) {
+                array_index(y, i, at);
+                for (int d = 0; d < x->rank; d++)
+                    if (axes_mask(node) >> d & 1) at[d] = x->size[d] - 1 - at[d];
+                y->data[i] = x->data[array_flat(x, at)];
+            }
+            return;
+        case TOR_OP_cumsum:
+            for (int64_t i = 0; i < n; i++) {
+                array_index(y, i, at);
+                y->data[i] = x->data[i];
+                if (at[axis]-- > 0) y->data[i] += y->data[array_flat(y, at)];
+            }
+            return;
+        case TOR_OP_embedding: {
+            int64_t row = 1;
+            for (int d = 1; d < x->rank; d++) row *= x->size[d];
+            for (int64_t i = 0; i < n; i++)
+                y->data[i] = x->data[(int64_t)ix->data[i / row] * row + i % row];
+            return;
         }
-        return;
-    case TOR_OP_cumsum:
-        for (int64_t i = 0; i < n; i++) {
-            array_index(y, i, at);
-            y->data[i] = x->data[i];
-            if (at[axis]-- > 0) y->data[i] += y->data[array_flat(y, at)];
-        }
-        return;
-    case TOR_OP_embedding: {
-        int64_t row = 1;
-        for (int d = 1; d < x->rank; d++) row *= x->size[d];
-        for (int64_t i = 0; i < n; i++) y->data[i] = x->data[(int64_t)ix->data[i / row] * row + i % row];
-        return;
-    }
-    case TOR_OP_index_select: case TOR_OP_gather:
-        for (int64_t i = 0; i < n; i++) {
-            array_index(y, i, at);
-            at[axis] = (int64_t)ix->data[node->op == TOR_OP_gather ? i : at[axis]];
-            y->data[i] = x->data[array_flat(x, at)];
-        }
-        return;
-    case TOR_OP_index:
-        for (int64_t i = 0; i < n; i++) {
-            array_index(y, i, at);
-            indexed_place(it, node, 1, x, y->rank, at, from);
-            y->data[i] = x->data[array_flat(x, from)];
-        }
-        return;
-    default: break;
+        case TOR_OP_index_select:
+        case TOR_OP_gather:
+            for (int64_t i = 0; i < n; i++) {
+                array_index(y, i, at);
+                at[axis] = (int64_t)ix->data[node->op == TOR_OP_gather ? i : at[axis]];
+                y->data[i] = x->data[array_flat(x, at)];
+            }
+            return;
+        case TOR_OP_index:
+            for (int64_t i = 0; i < n; i++) {
+                array_index(y, i, at);
+                indexed_place(it, node, 1, x, y->rank, at, from);
+                y->data[i] = x->data[array_flat(x, from)];
+            }
+            return;
+        default: break;
     }
     memcpy(y->data, x->data, (size_t)n * sizeof(double));
     if (node->op == TOR_OP_index_put) {
         Array space = {0};  // result dims of x[indices]
-        TorDim dims[TOR_MAX_RANK];
-        (void)dims;
         const TorAttr *axes = tor_attr(node, TOR_ATTR_axes);
         bool together = true, indexed[TOR_MAX_RANK] = {false};
         int64_t common[TOR_MAX_RANK];
@@ -429,8 +243,11 @@ static inline void interpret_move(Interpreter *it, const TorNode *node, Array *y
     const Array *source = interpreted(it, node, node->op == TOR_OP_slice_scatter ? 1 : 2);
     for (int64_t i = 0; i < array_numel(source); i++) {
         array_index(source, i, at);
-        if (node->op == TOR_OP_slice_scatter) at[axis] = it->ints[tor_attr(node, TOR_ATTR_start)->dim] + at[axis] * tor_attr_int(node, TOR_ATTR_step, 1);
-        else at[axis] = (int64_t)ix->data[node->op == TOR_OP_scatter ? i : at[axis]];
+        if (node->op == TOR_OP_slice_scatter)
+            at[axis] = it->ints[tor_attr(node, TOR_ATTR_start)->dim] +
+                       at[axis] * tor_attr_int(node, TOR_ATTR_step, 1);
+        else
+            at[axis] = (int64_t)ix->data[node->op == TOR_OP_scatter ? i : at[axis]];
         double *to = &y->data[array_flat(y, at)];
         *to = add ? *to + source->data[i] : source->data[i];
     }
@@ -438,24 +255,31 @@ static inline void interpret_move(Interpreter *it, const TorNode *node, Array *y
 
 static inline void interpret_view(Interpreter *it, const TorNode *node, Array *y) {
     const Array *x = interpreted(it, node, 0);
-    int64_t at[TOR_MAX_RANK], from[TOR_MAX_RANK];
+    int64_t at[TOR_MAX_RANK] = {0}, from[TOR_MAX_RANK];
     int axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
     for (int64_t i = 0; i < array_numel(y); i++) {
         array_index(y, i, at);
         memcpy(from, at, sizeof from);
         switch (node->op) {
-        case TOR_OP_view: y->data[i] = x->data[i]; continue;
-        case TOR_OP_expand: y->data[i] = array_broadcast(x, y->rank, at); continue;
-        case TOR_OP_permute:
-            for (int d = 0; d < y->rank; d++) from[tor_attr(node, TOR_ATTR_axes)->ints[d]] = at[d];
-            break;
-        case TOR_OP_slice: from[axis] = it->ints[tor_attr(node, TOR_ATTR_start)->dim] + at[axis] * tor_attr_int(node, TOR_ATTR_step, 1); break;
-        default: {
-            int64_t place = tor_attr(node, TOR_ATTR_offset) ? it->ints[tor_attr(node, TOR_ATTR_offset)->dim] : 0;
-            for (int d = 0; d < y->rank; d++) place += at[d] * it->ints[tor_attr(node, TOR_ATTR_strides)->dims[d]];
-            y->data[i] = x->data[place];
-            continue;
-        }
+            case TOR_OP_view: y->data[i] = x->data[i]; continue;
+            case TOR_OP_expand: y->data[i] = array_broadcast(x, y->rank, at); continue;
+            case TOR_OP_permute:
+                for (int d = 0; d < y->rank; d++)
+                    from[tor_attr(node, TOR_ATTR_axes)->ints[d]] = at[d];
+                break;
+            case TOR_OP_slice:
+                from[axis] = it->ints[tor_attr(node, TOR_ATTR_start)->dim] +
+                             at[axis] * tor_attr_int(node, TOR_ATTR_step, 1);
+                break;
+            default: {
+                int64_t place = tor_attr(node, TOR_ATTR_offset)
+                                    ? it->ints[tor_attr(node, TOR_ATTR_offset)->dim]
+                                    : 0;
+                for (int d = 0; d < y->rank; d++)
+                    place += at[d] * it->ints[tor_attr(node, TOR_ATTR_strides)->dims[d]];
+                y->data[i] = x->data[place];
+                continue;
+            }
         }
         y->data[i] = x->data[array_flat(x, from)];
     }
@@ -467,12 +291,14 @@ static inline double cast_to(double x, TorDtype dtype) {
 }
 
 static inline void interpret_map(Interpreter *it, const TorNode *node, Array *y) {
-    int64_t at[TOR_MAX_RANK];
+    int64_t at[TOR_MAX_RANK] = {0};
     for (int64_t i = 0; i < array_numel(y); i++) {
         double v[3] = {0};
         array_index(y, i, at);
-        for (int k = 0; k < node->n_inputs; k++) v[k] = array_broadcast(interpreted(it, node, k), y->rank, at);
-        y->data[i] = node->op == TOR_OP_cast ? cast_to(v[0], node->outputs[0]->dtype) : scalar_fn(node->op, v[0], v[1], v[2]);
+        for (int k = 0; k < node->n_inputs; k++)
+            v[k] = array_broadcast(interpreted(it, node, k), y->rank, at);
+        y->data[i] = node->op == TOR_OP_cast ? cast_to(v[0], node->outputs[0]->dtype)
+                                             : scalar_fn(node->op, v[0], v[1], v[2]);
     }
 }
 
@@ -485,12 +311,19 @@ static inline void interpret_source(Interpreter *it, const TorNode *node, Array 
             continue;
         }
         if (node->op == TOR_OP_arange) {
-            y->data[i] = tor_dtype_is_float(node->outputs[0]->dtype) ? tor_attr_float(node, TOR_ATTR_fstart, 0) + (double)i * tor_attr_float(node, TOR_ATTR_fstep, 1)
-                                                                      : (double)(it->ints[tor_attr(node, TOR_ATTR_start)->dim] + i * tor_attr_int(node, TOR_ATTR_step, 1));
+            y->data[i] = tor_dtype_is_float(node->outputs[0]->dtype)
+                             ? tor_attr_float(node, TOR_ATTR_fstart, 0) +
+                                   (double)i * tor_attr_float(node, TOR_ATTR_fstep, 1)
+                             : (double)(it->ints[tor_attr(node, TOR_ATTR_start)->dim] +
+                                        i * tor_attr_int(node, TOR_ATTR_step, 1));
             continue;
         }
-        if (node->op == TOR_OP_full) s = tor_attr(node, TOR_ATTR_value)->scalar;
-        else s = tor_scalar_load((const uint8_t *)tor_attr(node, TOR_ATTR_blob)->blob + (size_t)i * tor_dtype_size(node->outputs[0]->dtype), node->outputs[0]->dtype);
+        if (node->op == TOR_OP_full)
+            s = tor_attr(node, TOR_ATTR_value)->scalar;
+        else
+            s = tor_scalar_load((const uint8_t *)tor_attr(node, TOR_ATTR_blob)->blob +
+                                    (size_t)i * tor_dtype_size(node->outputs[0]->dtype),
+                                node->outputs[0]->dtype);
         y->data[i] = tor_dtype_is_float(s.dtype) ? s.f : (double)s.i;
     }
 }
@@ -506,7 +339,8 @@ static inline Interpreter *interpret(TorGraph *g, Tensor *const *inputs) {
     Interpreter *it = calloc(1, sizeof *it);
     it->g = g;
     it->inputs = inputs;
-    assert_true(tor_int_count(g) < TOR_COUNT_OF(it->ints) && g->next_value < TOR_COUNT_OF(it->values));
+    assert_true(tor_int_count(g) < TOR_COUNT_OF(it->ints) &&
+                g->next_value < TOR_COUNT_OF(it->values));
     assert_int_equal(tor_int_eval(g, interpreter_size, it, it->ints), TOROID_OK);
     for (const TorNode *node = g->first; node; node = node->next) {
         for (int k = 0; k < node->n_outputs; k++) {
@@ -516,25 +350,34 @@ static inline Interpreter *interpret(TorGraph *g, Tensor *const *inputs) {
             for (int d = 0; d < v->rank; d++) a->size[d] = it->ints[v->dim[d]];
             a->data = calloc((size_t)array_numel(a) + 1, sizeof(double));
         }
-        Array *y = node->n_outputs ? &it->values[node->outputs[0]->id] : NULL, *x = node->n_inputs ? interpreted(it, node, 0) : NULL;
+        Array *y = node->n_outputs ? &it->values[node->outputs[0]->id] : NULL,
+              *x = node->n_inputs ? interpreted(it, node, 0) : NULL;
         switch (tor_op_kind(node->op)) {
-        case TOR_KIND_SOURCE: interpret_source(it, node, y); break;
-        case TOR_KIND_SINK: break;
-        case TOR_KIND_MAP: interpret_map(it, node, y); break;
-        case TOR_KIND_VIEW: interpret_view(it, node, y); break;
-        case TOR_KIND_REDUCE: interpret_reduce(node, x, y); break;
-        case TOR_KIND_ROW:
-            if (node->op == TOR_OP_softmax || node->op == TOR_OP_log_softmax) interpret_softmax(node, x, y);
-            else interpret_norm(it, node, x, y);
-            break;
-        case TOR_KIND_CONTRACT:
-            if (node->op == TOR_OP_conv) interpret_conv(it, node, y);
-            else if (node->op == TOR_OP_attention) interpret_attention(it, node, y);
-            else interpret_contract(it, node, y);
-            break;
-        case TOR_KIND_POOL: interpret_pool(node, x, y, node->n_outputs > 1 ? &it->values[node->outputs[1]->id] : NULL); break;
-        case TOR_KIND_MOVE: interpret_move(it, node, y); break;
-        default: fail_msg("interpreter: no rule for %s", tor_op_name(node->op));
+            case TOR_KIND_SOURCE: interpret_source(it, node, y); break;
+            case TOR_KIND_SINK: break;
+            case TOR_KIND_MAP: interpret_map(it, node, y); break;
+            case TOR_KIND_VIEW: interpret_view(it, node, y); break;
+            case TOR_KIND_REDUCE: interpret_reduce(node, x, y); break;
+            case TOR_KIND_ROW:
+                if (node->op == TOR_OP_softmax || node->op == TOR_OP_log_softmax)
+                    interpret_softmax(node, x, y);
+                else
+                    interpret_norm(it, node, x, y);
+                break;
+            case TOR_KIND_CONTRACT:
+                if (node->op == TOR_OP_conv)
+                    interpret_conv(it, node, y);
+                else if (node->op == TOR_OP_attention)
+                    interpret_attention(it, node, y);
+                else
+                    interpret_contract(it, node, y);
+                break;
+            case TOR_KIND_POOL:
+                interpret_pool(node, x, y,
+                               node->n_outputs > 1 ? &it->values[node->outputs[1]->id] : NULL);
+                break;
+            case TOR_KIND_MOVE: interpret_move(it, node, y); break;
+            default: fail_msg("interpreter: no rule for %s", tor_op_name(node->op));
         }
     }
     return it;

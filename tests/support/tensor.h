@@ -42,16 +42,20 @@ static inline int64_t tensor_place(const Tensor *t, int64_t flat) {
 }
 
 static inline double tensor_at(const Tensor *t, int64_t flat) {
-    TorScalar s = tor_scalar_load((uint8_t *)t->memory + (size_t)tensor_place(t, flat) * tor_dtype_size(t->dtype), t->dtype);
+    TorScalar s = tor_scalar_load(
+        (uint8_t *)t->memory + (size_t)tensor_place(t, flat) * tor_dtype_size(t->dtype), t->dtype);
     return tor_dtype_is_float(s.dtype) ? s.f : (double)s.i;
 }
 
 static inline void tensor_set(Tensor *t, int64_t flat, double x) {
     TorScalar s = {.dtype = TOR_float64, .f = x};
-    tor_scalar_store((uint8_t *)t->memory + (size_t)tensor_place(t, flat) * tor_dtype_size(t->dtype), tor_scalar_cast(s, t->dtype));
+    tor_scalar_store(
+        (uint8_t *)t->memory + (size_t)tensor_place(t, flat) * tor_dtype_size(t->dtype),
+        tor_scalar_cast(s, t->dtype));
 }
 
-/// Memory that holds the elements and no byte more, filled with a pattern that is no sensible number.
+/// Memory that holds the elements and no byte more, filled with a pattern that is no sensible
+/// number.
 static inline void tensor_allocate(Tensor *t) {
     int64_t last = 0;
     for (int d = 0; d < t->rank; d++) last += (t->size[d] - 1) * t->stride[d];
@@ -60,7 +64,8 @@ static inline void tensor_allocate(Tensor *t) {
     memset(t->memory, 0xfe, t->bytes);
 }
 
-static inline Tensor *new_tensor(TorDtype dtype, int rank, const int64_t *size, const int64_t *stride) {
+static inline Tensor *new_tensor(TorDtype dtype, int rank, const int64_t *size,
+                                 const int64_t *stride) {
     static uint64_t uid;
     Tensor *t = calloc(1, sizeof *t);
     t->next = all_tensors;
@@ -98,7 +103,11 @@ static inline int64_t random_below(int64_t n) { return (int64_t)(random_word() %
 /// Uniform in [-1, 1) for floats, [0, 10) for integers.
 static inline Tensor *randomise(Tensor *t) {
     for (int64_t i = 0; i < tensor_numel(t); i++)
-        tensor_set(t, i, tor_dtype_is_float(t->dtype) ? (double)(random_below(1 << 20) - (1 << 19)) / (1 << 19) : t->dtype == TOR_bool ? (double)random_below(2) : (double)random_below(10));
+        tensor_set(t, i,
+                   tor_dtype_is_float(t->dtype)
+                       ? (double)(random_below(1 << 20) - (1 << 19)) / (1 << 19)
+                   : t->dtype == TOR_bool ? (double)random_below(2)
+                                          : (double)random_below(10));
     return t;
 }
 
@@ -132,6 +141,8 @@ static inline Tensor *numbers_of(TorDtype dtype, const int64_t *numbers, int64_t
     for (int64_t i = 0; i < n; i++) tensor_set(t, i, (double)numbers[i]);
     return t;
 }
-#define INDICES(...) numbers_of(TOR_int64, (const int64_t[]){__VA_ARGS__}, (int64_t)TOR_COUNT_OF(((const int64_t[]){__VA_ARGS__})))
+#define INDICES(...)                                      \
+    numbers_of(TOR_int64, (const int64_t[]){__VA_ARGS__}, \
+               (int64_t)TOR_COUNT_OF(((const int64_t[]){__VA_ARGS__})))
 
 #endif

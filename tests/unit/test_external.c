@@ -9,7 +9,9 @@ static int seen_input;
 
 /// callable 1: a copy of input 0 times ints[0]; 2: input 0 turned round (what a view of it gives);
 /// others: fill with the number of calls so far.
-static ToroidStatus host(void *user, void *token, int64_t callable, const TorHostTensor *in, int n_in, const int64_t *ints, int n_ints, const TorHostTensor *out, int n_out) {
+static ToroidStatus host(void *user, void *token, int64_t callable, const TorHostTensor *in,
+                         int n_in, const int64_t *ints, int n_ints, const TorHostTensor *out,
+                         int n_out) {
     assert_ptr_equal(user, order);
     seen_token = token;
     order[n_order++] = callable;
@@ -20,18 +22,25 @@ static ToroidStatus host(void *user, void *token, int64_t callable, const TorHos
             for (int64_t j = 0; j < out[k].size[1]; j++) {
                 float *to = (float *)out[k].data + i * out[k].stride[0] + j * out[k].stride[1];
                 const float *x = in[0].data;
-                if (callable == 1) *to = x[i * in[0].stride[0] + j * in[0].stride[1]] * (float)(n_ints ? ints[0] : 1);
-                else if (callable == 2) *to = x[j * in[0].stride[0] + i * in[0].stride[1]];
-                else *to = (float)n_order;
+                if (callable == 1)
+                    *to = x[i * in[0].stride[0] + j * in[0].stride[1]] *
+                          (float)(n_ints ? ints[0] : 1);
+                else if (callable == 2)
+                    *to = x[j * in[0].stride[0] + i * in[0].stride[1]];
+                else
+                    *to = (float)n_order;
             }
     return answer;
 }
 
-static TorNode *external(int64_t callable, TorValue *x, int n_outputs, bool random, int rank, const TorDim *dims) {
+static TorNode *external(int64_t callable, TorValue *x, int n_outputs, bool random, int rank,
+                         const TorDim *dims) {
     TorNode *node;
-    TorAttr attrs[] = {TOR_A_INT(callable, callable), TOR_A_INT(random, random), TOR_A_DIMS(operands, &x->dim[0], 1)};
+    TorAttr attrs[] = {TOR_A_INT(callable, callable), TOR_A_INT(random, random),
+                       TOR_A_DIMS(operands, &x->dim[0], 1)};
     MUST(tor_graph_add(g, NULL, TOR_OP_external, &x, 1, attrs, 3, n_outputs, &node));
-    for (int i = 0; i < n_outputs; i++) tor_graph_set_type(node->outputs[i], TOR_float32, rank, dims);
+    for (int i = 0; i < n_outputs; i++)
+        tor_graph_set_type(node->outputs[i], TOR_float32, rank, dims);
     return node;
 }
 
@@ -66,8 +75,10 @@ static void test_between_native_nodes(void **state) {
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < 5; j++) {
                 double v = -tensor_at(given[0], i * 5 + j) * 5;
-                assert_true(fabs(tensor_at(out[0], j * n + i) - v - 1) < 1e-5 && fabs(tensor_at(out[1], i * 5 + j) - v) < 1e-5);
-                assert_true(fabs(tensor_at(out[2], i * 5 + j) + v) < 1e-5 && fabs(tensor_at(out[3], i * 5 + j) - v) < 1e-5);
+                assert_true(fabs(tensor_at(out[0], j * n + i) - v - 1) < 1e-5 &&
+                            fabs(tensor_at(out[1], i * 5 + j) - v) < 1e-5);
+                assert_true(fabs(tensor_at(out[2], i * 5 + j) + v) < 1e-5 &&
+                            fabs(tensor_at(out[3], i * 5 + j) - v) < 1e-5);
             }
     }
     TorExeStats stats;
@@ -106,7 +117,8 @@ static void test_two_outputs_one_unused(void **state) {
     TorExecutable *exe = compile_external();
     Tensor *out[1];
     MUST(call_exe(exe, 1, out));
-    for (int64_t i = 0; i < 6; i++) assert_true(tensor_at(out[0], i) == 2 * (float)tensor_at(given[0], i));
+    for (int64_t i = 0; i < 6; i++)
+        assert_true(tensor_at(out[0], i) == 2 * (float)tensor_at(given[0], i));
     tor_exe_destroy(&exe);
 }
 
@@ -131,6 +143,7 @@ static void test_errors(void **state) {
 
 int main(void) {
     setenv("TOROID_VERIFY", "1", 1);
-    const struct CMUnitTest tests[] = {TEST(test_between_native_nodes), TEST(test_random_order), TEST(test_two_outputs_one_unused), TEST(test_errors)};
+    const struct CMUnitTest tests[] = {TEST(test_between_native_nodes), TEST(test_random_order),
+                                       TEST(test_two_outputs_one_unused), TEST(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

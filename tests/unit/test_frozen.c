@@ -19,7 +19,8 @@ static void run(TorExecutable *exe) {
     MUST(call_exe(exe, 2, out));
     for (int64_t i = 0; i < 24; i++) {
         double sum = 0;
-        for (int64_t k = 0; k < 16; k++) sum += tensor_at(given[0], i / 8 * 16 + k) * tensor_at(given[1], i % 8 * 16 + k) * 2;
+        for (int64_t k = 0; k < 16; k++)
+            sum += tensor_at(given[0], i / 8 * 16 + k) * tensor_at(given[1], i % 8 * 16 + k) * 2;
         assert_true(fabs(tensor_at(out[0], i) - fmax(sum, 0)) < 1e-5);
     }
 }
@@ -55,7 +56,8 @@ static void test_what_makes_it_stale(void **state) {
     TorExecutable *exe = build();
     Tensor *w = given[1];
     run(exe);
-    uint64_t entries = stats(NULL).frozen_entries, bytes = stats(NULL).frozen_bytes, before = packs();
+    uint64_t entries = stats(NULL).frozen_entries, bytes = stats(NULL).frozen_bytes,
+             before = packs();
     tensor_set(w, 37, 9);  // no sampled word
     w->version++;
     run(exe);
@@ -130,9 +132,12 @@ static void test_keys_differ(void **state) {
     Tensor *w = FLOATS("12 6");
     for (int variant = 0; variant < 6; variant++) {
         TorValue *v = FROZEN(w), *y;
-        if (variant < 3) y = BINARY(mul, sliced(v, 0, variant * 4, 4, 1), number(g, 3));
-        else if (variant < 5) y = BINARY(mul, sliced(v, 0, 0, 4, variant - 2), number(g, 3));
-        else y = BINARY(mul, sliced(v, 0, 0, 4, 1), number(g, 4));
+        if (variant < 3)
+            y = BINARY(mul, sliced(v, 0, variant * 4, 4, 1), number(g, 3));
+        else if (variant < 5)
+            y = BINARY(mul, sliced(v, 0, 0, 4, variant - 2), number(g, 3));
+        else
+            y = BINARY(mul, sliced(v, 0, 0, 4, 1), number(g, 4));
         OUTPUTS(y);
         Interpreter *it = interpret(g, given);
         uint32_t id = tor_in(g->output, 0)->id;
@@ -152,7 +157,8 @@ static void test_expression_of_expression(void **state) {
     (void)state;
     TorValue *x = IN(FLOATS("4 4")), *w = FROZEN(FLOATS("4 4"));
     TorValue *a = UNARY(tanh, w), *b = UNARY(exp, a), *c = BINARY(add, permuted(b, "1 0"), a);
-    OUTPUTS(BINARY(add, x, a), BINARY(mul, x, b), BINARY(sub, x, c), permuted(b, "1 0"), OP(g, linear, INS(x, c), NONE));
+    OUTPUTS(BINARY(add, x, a), BINARY(mul, x, b), BINARY(sub, x, c), permuted(b, "1 0"),
+            OP(g, linear, INS(x, c), NONE));
     check("frozen expressions");
     forget_all();
 }
@@ -189,6 +195,10 @@ static void test_not_frozen(void **state) {
 
 int main(void) {
     setenv("TOROID_VERIFY", "1", 1);
-    const struct CMUnitTest tests[] = {TEST(test_cached), TEST(test_what_makes_it_stale), TEST(test_six_sets), TEST(test_shared), TEST(test_keys_differ), TEST(test_expression_of_expression), TEST(test_forget_in_flight), TEST(test_not_frozen)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_cached),           TEST(test_what_makes_it_stale),
+        TEST(test_six_sets),         TEST(test_shared),
+        TEST(test_keys_differ),      TEST(test_expression_of_expression),
+        TEST(test_forget_in_flight), TEST(test_not_frozen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

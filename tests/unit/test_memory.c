@@ -54,14 +54,17 @@ static void test_no_overlap(void **state) {
             assert_int_equal(offsets[i] % TOR_CACHE_LINE, 0);
             assert_true(offsets[i] + bytes[i] <= most);
             for (int k = 0; k < i; k++) {
-                if (first[k] > last[k] || bytes[k] == 0 || last[k] < first[i] || last[i] < first[k]) continue;
-                assert_true(offsets[k] + bytes[k] <= offsets[i] || offsets[i] + bytes[i] <= offsets[k]);
+                if (first[k] > last[k] || bytes[k] == 0 || last[k] < first[i] || last[i] < first[k])
+                    continue;
+                assert_true(offsets[k] + bytes[k] <= offsets[i] ||
+                            offsets[i] + bytes[i] <= offsets[k]);
             }
         }
         for (int s = 0; s < steps; s++) {
             size_t live = 0;
             for (int i = 0; i < count; i++)
-                if (first[i] <= s && s <= last[i]) live += (bytes[i] + TOR_CACHE_LINE - 1) / TOR_CACHE_LINE * TOR_CACHE_LINE;
+                if (first[i] <= s && s <= last[i])
+                    live += (bytes[i] + TOR_CACHE_LINE - 1) / TOR_CACHE_LINE * TOR_CACHE_LINE;
             peak = TOR_MAX(peak, live);
         }
         assert_true(peak <= most && most <= sum);
@@ -124,7 +127,9 @@ static void test_sizes_change(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(test_no_overlap), TEST(test_chain_takes_two), TEST(test_gaps_merge), TEST(test_best_fit),
-                                       TEST(test_last_buffer_goes), TEST(test_nothing), TEST(test_sizes_change)};
+    const struct CMUnitTest tests[] = {TEST(test_no_overlap),       TEST(test_chain_takes_two),
+                                       TEST(test_gaps_merge),       TEST(test_best_fit),
+                                       TEST(test_last_buffer_goes), TEST(test_nothing),
+                                       TEST(test_sizes_change)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

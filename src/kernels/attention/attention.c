@@ -90,7 +90,8 @@ void tor_attention_combine(const void *args, int64_t begin, int64_t end, void *s
             float *out = a->out + batch * a->out_stride[0] +
                          (unit * a->row_heads + (row + i) % a->row_heads) * a->out_stride[1] +
                          (row + i) / a->row_heads * a->out_stride[2];
-            for (int64_t c = 0; c < a->e; c++) out[c * a->out_stride[3]] = acc[c] * (sum == 0 ? 1.0f : 1.0f / sum);
+            const float dead = a->nan_rows && a->n > 0 ? NAN : 1.0f;
+            for (int64_t c = 0; c < a->e; c++) out[c * a->out_stride[3]] = acc[c] * (sum == 0 ? dead : 1.0f / sum);
         }
     }
 }

@@ -12,7 +12,7 @@
 /// (PyTorch 2.13, tried through F.scaled_dot_product_attention):
 /// - a bool mask is an added mask of 0 and -inf; a NaN score stays NaN where -inf is added;
 /// - causal replaces the scores of keys > query by -inf, whatever they were (top-left aligned);
-/// - a row without any key (all -inf, either kind of mask, or n = 0) is 0;
+/// - a row without any key (all -inf, either kind of mask, or n = 0) is 0 (but see nan_rows);
 /// - a mask of the lowest finite float is a number like others: such a row is an even mean;
 /// - probabilities of 0 are multiplied with v, so NaN or infinity in a masked row of v spreads to the
 ///   rows of its tile; whether causally hidden rows of v do so depends on tiles here and there.
@@ -38,6 +38,7 @@ typedef struct {
     int64_t q_stride[4], k_stride[4], v_stride[4], mask_stride[4], out_stride[4];
     TorAttentionMask mask_kind;
     bool causal;
+    bool nan_rows;              ///< a row of n > 0 keys that are all hidden is NaN, as a plain softmax has it; else 0
     float scale;
 
     // Set before each run.

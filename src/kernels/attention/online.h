@@ -198,7 +198,8 @@ TOR_INLINE void item_end(const Item *item) {
         }
         float *out = args->out + item->batch * args->out_stride[0] + item_head(item, i) * args->out_stride[1] +
                      item_query(item, i) * args->out_stride[2];
-        float factor = sum == 0 ? 1.0f : 1.0f / sum;
+        const float dead = args->nan_rows && args->n > 0 ? NAN : 1.0f;
+        float factor = sum == 0 ? dead : 1.0f / sum;
         if (stride != 1) {
             for (int64_t c = 0; c < e; c++) out[c * stride] = acc[c] * factor;
             continue;

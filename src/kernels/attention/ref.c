@@ -31,7 +31,7 @@ static void row(const TorAttentionArgs *a, int64_t b, int64_t h, int64_t i, doub
         for (int64_t j = 0; j < a->n; j++)
             if (!(a->causal && j > i)) acc += s[j] * v[j * a->v_stride[2] + c * a->v_stride[3]];
         a->out[b * a->out_stride[0] + h * a->out_stride[1] + i * a->out_stride[2] + c * a->out_stride[3]] =
-            (float)(sum == 0 ? acc : acc / sum);
+            (float)(sum == 0 ? (a->nan_rows && a->n > 0 ? NAN : acc) : acc / sum);
     }
 }
 

@@ -291,6 +291,8 @@ void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int r
         bind_rows(&b);
     } else {
         bound->block = b.n > 1 && args->size[b.n - 1] < 64;
+        // Measured on Zen 3: beyond the caches shorter bursts of reads and writes are faster.
+        b.tile = TOR_MIN(b.tile, args->size[b.n - 1] >= 1 << 18 ? 256 : 512);
         cut_tiles(&b, 0);
         args->row_rank = 0;
         args->items = product(args->size, 0, b.n) ? bound->tiles : 0;

@@ -16,7 +16,7 @@ void tor_run_start(TorRun *run, const TorMapArgs *args, const TorBound *bound, u
         int out = ready->op[i].dst - SLOT_OUTPUT;
         if (out >= 0 && out < TOR_PROGRAM_OUTPUTS) run->written[out] = ready->op[i].stage;
     }
-    memset(run->slot, 0, sizeof run->slot);
+    run->slot[0] = NULL;  // what an operand that an op lacks names
     for (int k = 0; k < ready->n_inputs + ready->n_outputs; k++) {
         int out = k - ready->n_inputs;
         run->bytes[k] = (uint8_t)tor_dtype_size((TorDtype)(out < 0 ? program->input_type[k] : program->output_type[out]));
@@ -28,9 +28,9 @@ void tor_run_start(TorRun *run, const TorMapArgs *args, const TorBound *bound, u
     }
     for (int i = 0; i < program->n_imms; i++) run->slot[SLOT_IMM + i] = (uint8_t *)(uintptr_t)&ready->imm[i];
     uint8_t *row = scratch + bound->row_at;
-    for (int r = 0; r < TOR_ROW_SLOTS; r++) {
+    for (int r = 0; ready->n_reductions && r < TOR_ROW_SLOTS; r++) {
+        run->slot[SLOT_ROW + r] = ready->row_bytes[r] ? row : NULL;
         if (!ready->row_bytes[r]) continue;
-        run->slot[SLOT_ROW + r] = row;
         row += (bound->row_lanes * 8 + 63) / 64 * 64;
     }
     for (int i = 0; i < ready->n_bufs; i++) run->slot[SLOT_BUF + i] = scratch + bound->buf_at + (size_t)i * bound->tile_bytes;
@@ -93,8 +93,6 @@ static void run_chunks(TorRun *run, int stage, int64_t begin, int64_t end, TorAc
     const TorMapArgs *args = run->args;
     const int inner = args->rank - 1;
     const bool kept = bound->keep && run->ready->n_stages > 1;
-    // Tiles come in bursts, which the hardware's prefetchers follow badly from beyond the caches.
-    const bool ahead = bound->inner >= 1 << 18;
     TorWalk walk;
     int64_t row = begin / bound->chunks, chunk = begin % bound->chunks;
     tor_walk_start(&walk, run, bound->space, inner, row);
@@ -105,10 +103,6 @@ static void run_chunks(TorRun *run, int stage, int64_t begin, int64_t end, TorAc
             uint8_t *from = run->base[k] + walk.offset[k];
             if (bound->access[k] == TOR_ACCESS_direct) {
                 from += at * run->bytes[k];
-                if (ahead && k < run->ready->n_inputs && at + n + bound->chunk <= bound->inner) {
-                    const uint8_t *next = from + n * run->bytes[k];
-                    for (int64_t line = 0; line < n * run->bytes[k]; line += 64) __builtin_prefetch(next + line);
-                }
             } else if (bound->access[k] == TOR_ACCESS_gather) {
                 uint8_t *buffer = run->scratch + bound->gather_at[k];
                 int64_t stride = args->stride[k][inner];

@@ -1,0 +1,14 @@
+#include "backend/import.h"
+
+#include "plan/support.h"
+
+ToroidStatus tor_backend_import(TorGraph *g, const char *name, const TorArg *args, int n_args, const char *const *kw_names, const TorArg *kw_args, int n_kw,
+                                const char *origin, TorArg *result) {
+    TorNode *before = g->last;
+    TOR_TRY(tor_aten_call(g, name, args, n_args, kw_names, kw_args, n_kw, origin, result));
+    for (const TorNode *node = before ? before->next : g->first; node; node = node->next) {
+        ToroidStatus status = tor_plan_supports(node);
+        if (status != TOROID_OK) return tor_error_prefix(status, "%s", name);
+    }
+    return TOROID_OK;
+}

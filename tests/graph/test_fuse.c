@@ -1,0 +1,552 @@
+// What the passes of fusion, freezing and layout make of a graph: printed text before and after.
+#include <math.h>
+
+#include "passes/layout.h"
+#include "passes/passes.h"
+#include "passes/program_builder.h"
+#include "passes/prologue.h"
+#include "support.h"
+
+static TorGraph *g;
+
+static int setup(void **state) {
+    (void)state;
+    g = new_graph();
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tor_graph_destroy(&g);
+    return 0;
+}
+
+static void run(const char *names) {
+    char copy[128];
+    const char *list[16];
+    int n = 0;
+    snprintf(copy, sizeof(copy), "%s", names);
+    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " ")) list[n++] = name;
+    ToroidStatus status = tor_passes_run(g, list, n);
+    if (status != TOROID_OK) print_error("%s\n", toroid_last_error());
+    assert_int_equal(status, TOROID_OK);
+}
+
+static TorValue *permuted(TorValue *x, int64_t a, int64_t b, int64_t c, int64_t d) {
+    return OP(g, permute, INS(x), ATTRS(INTS(axes, a, b, c, d)));
+}
+static TorValue *viewed(TorValue *x, const char *dims) {
+    return OP(g, view, INS(x), ATTRS(DIMS(g, dims)));
+}
+#define UNARY(fn, x) OP(g, fn, INS(x), NONE)
+#define BINARY(fn, a, b) OP(g, fn, INS(a, b), NONE)
+
+static void expect_program(const TorNode *node, const char *expected) {
+    char text[1024];
+    const TorAttr *program =
+        tor_attr(node, node->op == TOR_OP_fused ? TOR_ATTR_program : TOR_ATTR_epilogue);
+    assert_non_null(program);
+    assert_int_equal(tor_program_verify(program->blob), TOROID_OK);
+    assert_string_equal(tor_program_print(program->blob, text, sizeof text), expected);
+}
+
+static const TorNode *first_of(TorOp op) {
+    for (const TorNode *node = g->first; node; node = node->next)
+        if (node->op == op) return node;
+    fail_msg("no %s", tor_op_name(op));
+    return NULL;
+}
+
+// ---------------------------------------------------------------- fuse_epilogue
+
+static void test_epilogue(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "s 8"), *w = INPUT(g, "w", "16 8"), *b = INPUT(g, "b", "16"),
+             *rest = INPUT(g, "rest", "s 16");
+    TorValue *y = BINARY(
+        add, rest, BINARY(mul, UNARY(gelu_erf, OP(g, linear, INS(x, w, b), NONE)), number(g, 2)));
+    set_outputs(g, INS(y));
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input     float32[s0, 8]             x\n"
+                "%1  input     float32[16, 8]             w\n"
+                "%2  input     float32[16]                b\n"
+                "%3  input     float32[s0, 16]            rest\n"
+                "%4  linear    float32[s0, 16]  %0 %1 %2\n"
+                "%5  gelu_erf  float32[s0, 16]  %4\n"
+                "%7  mul       float32[s0, 16]  %5 2.0\n"
+                "%8  add       float32[s0, 16]  %3 %7\n"
+                "    output                     %8\n");
+    run("fuse_epilogue");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input   float32[s0, 8]                x\n"
+                "%1  input   float32[16, 8]                w\n"
+                "%2  input   float32[16]                   b\n"
+                "%3  input   float32[s0, 16]               rest\n"
+                "%9  linear  float32[s0, 16]  %0 %1 %2 %3  epilogue=936 bytes  has_bias=1\n"
+                "    output                   %9\n");
+    expect_program(first_of(TOR_OP_linear),
+                   "r0 = gelu_erf.float32 in0\n"
+                   "r1 = mul.float32 r0, 2\n"
+                   "out0 = add.float32 in1, r1\n");
+}
+
+// The chain ends where a second value would have to be written.
+static void test_epilogue_stops(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "s 8"), *w = INPUT(g, "w", "8 8");
+    TorValue *y = UNARY(relu, OP(g, linear, INS(x, w), NONE)), *z = UNARY(tanh, y);
+    set_outputs(g, INS(y, z));
+    run("fuse_epilogue");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input   float32[s0, 8]         x\n"
+                "%1  input   float32[8, 8]          w\n"
+                "%5  linear  float32[s0, 8]  %0 %1  epilogue=936 bytes  has_bias=0\n"
+                "%4  tanh    float32[s0, 8]  %5\n"
+                "    output                  %5 %4\n");
+}
+
+// An operand that no [rows, columns] addressing reads stays outside.
+static void test_epilogue_operands(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "4 6 8"), *w = INPUT(g, "w", "8 8"),
+             *column = INPUT(g, "column", "6 1");
+    set_outputs(g, INS(BINARY(add, OP(g, linear, INS(x, w), NONE), column)));
+    run("fuse_epilogue");
+    expect_text(g,
+                "%0  input   float32[4, 6, 8]         x\n"
+                "%1  input   float32[8, 8]            w\n"
+                "%2  input   float32[6, 1]            column\n"
+                "%3  linear  float32[4, 6, 8]  %0 %1\n"
+                "%4  add     float32[4, 6, 8]  %3 %2\n"
+                "    output                    %4\n");
+}
+
+// ---------------------------------------------------------------- fuse_groups
+
+static void test_group(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "s 8"), *scale = INPUT(g, "scale", "8");
+    TorValue *e = OP(g, softmax, INS(BINARY(mul, x, scale)), ATTRS(TOR_A_INT(axis, 1)));
+    set_outputs(g, INS(BINARY(add, UNARY(neg, e), x)));
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input    float32[s0, 8]         x\n"
+                "%1  input    float32[8]             scale\n"
+                "%2  mul      float32[s0, 8]  %0 %1\n"
+                "%3  softmax  float32[s0, 8]  %2     axis=1\n"
+                "%4  neg      float32[s0, 8]  %3\n"
+                "%5  add      float32[s0, 8]  %4 %0\n"
+                "    output                   %5\n");
+    run("fuse_groups");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input   float32[s0, 8]         x\n"
+                "%1  input   float32[8]             scale\n"
+                "%6  fused   float32[s0, 8]  %0 %1  axes=[1]  program=936 bytes\n"
+                "    output                  %6\n");
+    expect_program(first_of(TOR_OP_fused),
+                   "r0 = mul.float32 in0, in1\n"
+                   "row0 = max.float32 r0\n"
+                   "--\n"
+                   "r1 = sub.float32 r0, row0\n"
+                   "r2 = exp.float32 r1\n"
+                   "row1 = sum.float32 r2\n"
+                   "--\n"
+                   "r3 = div.float32 r2, row1\n"
+                   "r4 = neg.float32 r3\n"
+                   "out0 = add.float32 r4, in0\n");
+}
+
+// Layer norm in parts: two rounds of row values in one program.
+static void test_group_rows(void **state) {
+    (void)state;
+    TorAttr attrs[] = {INTS(axes, 1), TOR_A_INT(keepdim, 1)};
+    TorValue *x = INPUT(g, "x", "s 8"),
+             *c = BINARY(sub, x, add_op(g, TOR_OP_mean, INS(x), attrs, 2));
+    TorValue *v = add_op(g, TOR_OP_mean, INS(BINARY(mul, c, c)), attrs, 2);
+    set_outputs(g, INS(BINARY(mul, c, UNARY(rsqrt, BINARY(add, v, number(g, 1))))));
+    run("fuse_groups");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input   float32[s0, 8]      x\n"
+                "%9  fused   float32[s0, 8]  %0  axes=[1]  program=936 bytes\n"
+                "    output                  %9\n");
+    expect_program(first_of(TOR_OP_fused),
+                   "row0 = sum.float32 in0\n"
+                   "row1 = length.float32 \n"
+                   "--\n"
+                   "row2 = div.float32 row0, row1\n"
+                   "r0 = sub.float32 in0, row2\n"
+                   "r1 = mul.float32 r0, r0\n"
+                   "row3 = sum.float32 r1\n"
+                   "row4 = length.float32 \n"
+                   "--\n"
+                   "row5 = div.float32 row3, row4\n"
+                   "row6 = add.float32 row5, 1\n"
+                   "row7 = rsqrt.float32 row6\n"
+                   "out0 = mul.float32 r0, row7\n");
+}
+
+// A value that is needed elsewhere is made once, in a group of its own.
+static void test_group_shares(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "4 8"), *y = UNARY(exp, UNARY(neg, x));
+    set_outputs(g, INS(UNARY(tanh, y), UNARY(sin, y)));
+    run("fuse_groups");
+    expect_text(g,
+                "%0  input   float32[4, 8]      x\n"
+                "%7  fused   float32[4, 8]  %0  axes=[]  program=936 bytes\n"
+                "%6  fused   float32[4, 8]  %7  axes=[]  program=936 bytes\n"
+                "%5  fused   float32[4, 8]  %7  axes=[]  program=936 bytes\n"
+                "    output                 %6 %5\n");
+}
+
+// Reductions over no axis, and over others than the group's.
+static void test_group_axes(void **state) {
+    (void)state;
+    TorAttr none[] = {TOR_A_INTS(axes, NULL, 0), TOR_A_INT(keepdim, 1)},
+            first[] = {INTS(axes, 0), TOR_A_INT(keepdim, 1)};
+    TorValue *x = INPUT(g, "x", "4 8"), *p = OP(g, softmax, INS(x), ATTRS(TOR_A_INT(axis, 1)));
+    set_outputs(g, INS(add_op(g, TOR_OP_amax, INS(p), none, 2),
+                       add_op(g, TOR_OP_sum,
+                              INS(OP(g, softmax, INS(UNARY(neg, x)), ATTRS(TOR_A_INT(axis, 1)))),
+                              first, 2)));
+    run("fuse_groups");
+    expect_text(g,
+                "%0  input   float32[4, 8]      x\n"
+                "%9  fused   float32[4, 8]  %0  axes=[1]  program=936 bytes\n"
+                "%8  fused   float32[4, 8]  %9  axes=[]  program=936 bytes\n"
+                "%7  fused   float32[4, 8]  %0  axes=[1]  program=936 bytes\n"
+                "%6  fused   float32[1, 8]  %7  axes=[0]  program=936 bytes\n"
+                "    output                 %8 %6\n");
+}
+
+// ---------------------------------------------------------------- frozen parts
+
+static TorValue *conv(TorValue *x, TorValue *w) {
+    return OP(g, conv, INS(x, w),
+              ATTRS(INTS(stride, 1, 1), INTS(padding, 1, 1), INTS(dilation, 1, 1)));
+}
+
+static void test_fold_conv(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "s 3 8 8"), *w = WEIGHT(g, "w", "4 3 3 3"),
+             *scale = WEIGHT(g, "scale", "4 1 1"), *shift = WEIGHT(g, "shift", "1 4 1 1"),
+             *moving = INPUT(g, "moving", "4 1 1");
+    TorValue *y = BINARY(add, BINARY(mul, conv(x, w), scale), shift);
+    set_outputs(g, INS(BINARY(mul, y, moving)));
+    expect_text(
+        g,
+        "s0 = x.size(0)\n"
+        "\n"
+        "%0  input   float32[s0, 3, 8, 8]         x\n"
+        "%1  input   float32[4, 3, 3, 3]          w (frozen)\n"
+        "%2  input   float32[4, 1, 1]             scale (frozen)\n"
+        "%3  input   float32[1, 4, 1, 1]          shift (frozen)\n"
+        "%4  input   float32[4, 1, 1]             moving\n"
+        "%5  conv    float32[s0, 4, 8, 8]  %0 %1  stride=[1, 1]  padding=[1, 1]  dilation=[1, 1]\n"
+        "%6  mul     float32[s0, 4, 8, 8]  %5 %2\n"
+        "%7  add     float32[s0, 4, 8, 8]  %6 %3\n"
+        "%8  mul     float32[s0, 4, 8, 8]  %7 %4\n"
+        "    output                        %8\n");
+    run("fold_conv dce");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0   input   float32[s0, 3, 8, 8]              x\n"
+                "%1   input   float32[4, 3, 3, 3]               w (frozen)\n"
+                "%2   input   float32[4, 1, 1]                  scale (frozen)\n"
+                "%3   input   float32[1, 4, 1, 1]               shift (frozen)\n"
+                "%4   input   float32[4, 1, 1]                  moving\n"
+                "%10  view    float32[4, 1, 1, 1]   %2\n"
+                "%11  mul     float32[4, 3, 3, 3]   %1 %10\n"
+                "%13  view    float32[4]            %3\n"
+                "%14  conv    float32[s0, 4, 8, 8]  %0 %11 %13  stride=[1, 1]  padding=[1, 1]  "
+                "dilation=[1, 1]\n"
+                "%8   mul     float32[s0, 4, 8, 8]  %14 %4\n"
+                "     output                        %8\n");
+}
+
+static void test_prepack(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "s 8"), *w = WEIGHT(g, "w", "16 8"), *v = INPUT(g, "v", "16 8"),
+             *image = INPUT(g, "image", "1 3 8 8"), *filter = INPUT(g, "filter", "4 3 3 3");
+    set_outputs(g, INS(OP(g, linear, INS(x, w), NONE), OP(g, linear, INS(x, v), NONE),
+                       conv(image, filter)));
+    run("prepack");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input        float32[s0, 8]              x\n"
+                "%1  input        float32[16, 8]              w (frozen)\n"
+                "%2  input        float32[16, 8]              v\n"
+                "%3  input        float32[1, 3, 8, 8]         image\n"
+                "%4  input        float32[4, 3, 3, 3]         filter\n"
+                "%8  pack_linear  uint8[0]             %1     trans=0\n"
+                "%5  linear       float32[s0, 16]      %0 %8  packed=1  k=8  n=16\n"
+                "%6  linear       float32[s0, 16]      %0 %2\n"
+                "%9  pack_conv    uint8[0]             %4     groups=1  transposed=0\n"
+                "%7  conv         float32[1, 4, 8, 8]  %3 %9  stride=[1, 1]  padding=[1, 1]  "
+                "dilation=[1, 1]  kernel=[3, 3]  packed=1  n=4\n"
+                "    output                            %5 %6 %7\n");
+}
+
+static void test_prologue(void **state) {
+    (void)state;
+    TorPrologue prologue = {0};
+    TorValue *x = INPUT(g, "x", "s 8"), *w = WEIGHT(g, "w", "8 8"), *b = WEIGHT(g, "b", "8");
+    TorValue *t = OP(g, permute, INS(w), ATTRS(INTS(axes, 1, 0))),
+             *twice = BINARY(mul, w, number(g, 2)), *sum = BINARY(add, twice, b);
+    set_outputs(
+        g, INS(OP(g, matmul, INS(x, t), NONE), BINARY(add, x, UNARY(neg, b)),
+               OP(g, matmul, INS(x, OP(g, permute, INS(twice), ATTRS(INTS(axes, 1, 0)))), NONE),
+               OP(g, matmul, INS(x, sum), NONE)));
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0   input    float32[s0, 8]          x\n"
+                "%1   input    float32[8, 8]           w (frozen)\n"
+                "%2   input    float32[8]              b (frozen)\n"
+                "%3   permute  float32[8, 8]   %1      axes=[1, 0]\n"
+                "%5   mul      float32[8, 8]   %1 2.0\n"
+                "%6   add      float32[8, 8]   %5 %2\n"
+                "%7   matmul   float32[s0, 8]  %0 %3\n"
+                "%8   neg      float32[8]      %2\n"
+                "%9   add      float32[s0, 8]  %0 %8\n"
+                "%10  permute  float32[8, 8]   %5      axes=[1, 0]\n"
+                "%11  matmul   float32[s0, 8]  %0 %10\n"
+                "%12  matmul   float32[s0, 8]  %0 %6\n"
+                "     output                   %7 %9 %11 %12\n");
+    run("frozen");
+    assert_int_equal(tor_pass_prologue(g, &prologue), TOROID_OK);
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%15  input    float32[8, 8]           prologue (frozen)\n"
+                "%14  input    float32[8, 8]           prologue (frozen)\n"
+                "%13  input    float32[8]              prologue (frozen)\n"
+                "%0   input    float32[s0, 8]          x\n"
+                "%1   input    float32[8, 8]           w (frozen)\n"
+                "%2   input    float32[8]              b (frozen)\n"
+                "%3   permute  float32[8, 8]   %1      axes=[1, 0]\n"
+                "%7   matmul   float32[s0, 8]  %0 %3\n"
+                "%9   add      float32[s0, 8]  %0 %13\n"
+                "%10  permute  float32[8, 8]   %14     axes=[1, 0]\n"
+                "%11  matmul   float32[s0, 8]  %0 %10\n"
+                "%12  matmul   float32[s0, 8]  %0 %15\n"
+                "     output                   %7 %9 %11 %12\n");
+    assert_int_equal(prologue.count, 3);
+    expect_text(prologue.results[0].graph,
+                "%0  input   float32[8]      w0 (frozen)\n"
+                "%1  neg     float32[8]  %0\n"
+                "    output              %1\n");
+    expect_text(prologue.results[1].graph,
+                "%0  input   float32[8, 8]          w0 (frozen)\n"
+                "%2  mul     float32[8, 8]  %0 2.0\n"
+                "    output                 %2\n");
+    expect_text(prologue.results[2].graph,
+                "%0  input   float32[8, 8]          w0 (frozen)\n"
+                "%2  mul     float32[8, 8]  %0 2.0\n"
+                "%3  input   float32[8]             w1 (frozen)\n"
+                "%4  add     float32[8, 8]  %2 %3\n"
+                "    output                 %4\n");
+    // Computed from the host's tensors, not from another result.
+    for (size_t r = 0; r < 3; r++)
+        for (uint32_t i = 0; i < prologue.results[r].n_sources; i++)
+            assert_true(prologue.results[r].sources[i] < 3);
+    tor_prologue_destroy(&prologue);
+}
+
+// ---------------------------------------------------------------- attention
+
+static void test_attention(void **state) {
+    (void)state;
+    TorValue *q = INPUT(g, "q", "2 4 s 16"), *k = INPUT(g, "k", "2 4 9 16"),
+             *v = INPUT(g, "v", "2 4 9 16"), *mask = INPUT(g, "mask", "9");
+    TorValue *s = BINARY(div, OP(g, matmul, INS(q, permuted(k, 0, 1, 3, 2)), NONE), number(g, 4));
+    s = OP(g, softmax, INS(BINARY(add, s, mask)), ATTRS(TOR_A_INT(axis, 3)));
+    set_outputs(g, INS(OP(g, matmul, INS(s, v), NONE)));
+    expect_text(g,
+                "s0 = q.size(2)\n"
+                "\n"
+                "%0   input    float32[2, 4, s0, 16]          q\n"
+                "%1   input    float32[2, 4, 9, 16]           k\n"
+                "%2   input    float32[2, 4, 9, 16]           v\n"
+                "%3   input    float32[9]                     mask\n"
+                "%4   permute  float32[2, 4, 16, 9]   %1      axes=[0, 1, 3, 2]\n"
+                "%5   matmul   float32[2, 4, s0, 9]   %0 %4\n"
+                "%7   div      float32[2, 4, s0, 9]   %5 4.0\n"
+                "%8   add      float32[2, 4, s0, 9]   %7 %3\n"
+                "%9   softmax  float32[2, 4, s0, 9]   %8      axis=3\n"
+                "%10  matmul   float32[2, 4, s0, 16]  %9 %2\n"
+                "     output                          %10\n");
+    run("recognise_attention canonicalise dce");
+    expect_text(
+        g,
+        "s0 = q.size(2)\n"
+        "\n"
+        "%0   input      float32[2, 4, s0, 16]                q\n"
+        "%1   input      float32[2, 4, 9, 16]                 k\n"
+        "%2   input      float32[2, 4, 9, 16]                 v\n"
+        "%3   input      float32[9]                           mask\n"
+        "%12  view       float32[1, 1, 1, 9]    %3\n"
+        "%13  attention  float32[2, 4, s0, 16]  %0 %1 %2 %12  scale=0.25  causal=0  nan_rows=1\n"
+        "     output                            %13\n");
+}
+
+// Scores that are used elsewhere, a softmax over another axis, a factor that turns -inf round: left
+// alone.
+static void test_no_attention(void **state) {
+    (void)state;
+    TorValue *q = INPUT(g, "q", "2 4 9 16"), *k = INPUT(g, "k", "2 4 16 9"),
+             *v = INPUT(g, "v", "2 4 9 16"), *keep = make_input(g, "keep", TOR_bool, "9 9", false);
+    TorValue *a = OP(g, softmax, INS(OP(g, matmul, INS(q, k), NONE)), ATTRS(TOR_A_INT(axis, 3)));
+    TorValue *b = OP(g, softmax, INS(OP(g, matmul, INS(q, k), NONE)), ATTRS(TOR_A_INT(axis, 2)));
+    TorValue *c = BINARY(
+        mul, OP(g, where, INS(keep, OP(g, matmul, INS(q, k), NONE), number(g, -INFINITY)), NONE),
+        number(g, -1));
+    c = OP(g, softmax, INS(c), ATTRS(TOR_A_INT(axis, 3)));
+    set_outputs(g, INS(OP(g, matmul, INS(a, v), NONE), a, OP(g, matmul, INS(b, v), NONE),
+                       OP(g, matmul, INS(c, v), NONE)));
+    run("recognise_attention");
+    for (const TorNode *node = g->first; node; node = node->next)
+        assert_int_not_equal(node->op, TOR_OP_attention);
+}
+
+// ---------------------------------------------------------------- layout, in place
+
+static TorValue *rows(TorValue *x) {
+    g->inputs[g->n_inputs - 1].contiguous = true;
+    return x;
+}
+
+static void test_layout_views(void **state) {
+    (void)state;
+    TorValue *x = rows(INPUT(g, "x", "s 4 6"));
+    TorValue *t = OP(g, permute, INS(x), ATTRS(INTS(axes, 1, 0, 2)));
+    TorDim flat[] = {tor_int_mul(g, tor_int_const(g, 4), x->dim[0]), tor_int_const(g, 6)};
+    TorValue *f =
+        OP(g, view, INS(t), ATTRS(TOR_A_DIMS(dims, flat, 2)));     // no single stride: copied
+    TorValue *h = OP(g, view, INS(x), ATTRS(DIMS(g, "s 2 2 6")));  // an alias
+    set_outputs(g, INS(UNARY(neg, f), UNARY(neg, h), UNARY(neg, t)));
+    run("layout");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input       float32[s0, 4, 6]  @[24, 6, 1]               x\n"
+                "%1  permute     float32[4, s0, 6]  @%0[6, 24, 1]         %0  axes=[1, 0, 2]\n"
+                "%7  contiguous  float32[4, s0, 6]  @[s0*6, 6, 1]         %1\n"
+                "%2  view        float32[s0*4, 6]  @%7[6, 1]              %7\n"
+                "%3  view        float32[s0, 2, 2, 6]  @%0[24, 12, 6, 1]  %0\n"
+                "%4  neg         float32[s0*4, 6]  @[6, 1]                %2\n"
+                "%5  neg         float32[s0, 2, 2, 6]  @[24, 12, 6, 1]    %3\n"
+                "%6  neg         float32[4, s0, 6]  @[s0*6, 6, 1]         %1\n"
+                "    output                                               %4 %5 %6\n");
+}
+
+// Convolutions keep channels last among themselves; outputs take what they promise.
+static void test_layout_conv(void **state) {
+    (void)state;
+    TorValue *x = rows(INPUT(g, "x", "2 3 8 8")), *w = rows(INPUT(g, "w", "4 3 3 3")),
+             *u = rows(INPUT(g, "u", "4 4 3 3"));
+    TorValue *y = UNARY(relu, conv(UNARY(relu, conv(x, w)), u));
+    set_outputs(g, INS(y, y));
+    assert_int_equal(tor_graph_set_output_layout(g, 1, NULL, (const int[]){0, 2, 3, 1}), TOROID_OK);
+    run("prepack fuse_groups layout");
+    expect_text(
+        g,
+        "%0   input       float32[2, 3, 8, 8]  @[192, 64, 8, 1]          x\n"
+        "%1   input       float32[4, 3, 3, 3]  @[27, 9, 3, 1]            w\n"
+        "%2   input       float32[4, 4, 3, 3]  @[36, 9, 3, 1]            u\n"
+        "%7   pack_conv   uint8[0]  @[1]                         %1      groups=1  transposed=0\n"
+        "%3   conv        float32[2, 4, 8, 8]  @[256, 1, 32, 4]  %0 %7   stride=[1, 1]  "
+        "padding=[1, 1]  dilation=[1, 1]  kernel=[3, 3]  packed=1  n=4\n"
+        "%10  fused       float32[2, 4, 8, 8]  @[256, 1, 32, 4]  %3      axes=[]  program=936 "
+        "bytes\n"
+        "%8   pack_conv   uint8[0]  @[1]                         %2      groups=1  transposed=0\n"
+        "%5   conv        float32[2, 4, 8, 8]  @[256, 1, 32, 4]  %10 %8  stride=[1, 1]  "
+        "padding=[1, 1]  dilation=[1, 1]  kernel=[3, 3]  packed=1  n=4\n"
+        "%9   fused       float32[2, 4, 8, 8]  @[256, 1, 32, 4]  %5      axes=[]  program=936 "
+        "bytes\n"
+        "%11  contiguous  float32[2, 4, 8, 8]  @[256, 64, 8, 1]  %9\n"
+        "     output                                             %11 %9\n");
+}
+
+static void test_layout_heads(void **state) {
+    (void)state;
+    TorValue *q = rows(INPUT(g, "q", "2 7 24")), *w = rows(INPUT(g, "w", "24 24"));
+    TorValue *h = permuted(viewed(q, "2 7 3 8"), 0, 2, 1, 3);
+    TorValue *a =
+        viewed(permuted(OP(g, attention, INS(h, h, h), ATTRS(TOR_A_FLOAT(scale, 1))), 0, 2, 1, 3),
+               "2 7 24");
+    set_outputs(g, INS(OP(g, linear, INS(a, w), NONE)));
+    run("layout");
+    expect_text(
+        g,
+        "%0  input      float32[2, 7, 24]  @[168, 24, 1]                   q\n"
+        "%1  input      float32[24, 24]  @[24, 1]                          w\n"
+        "%2  view       float32[2, 7, 3, 8]  @%0[168, 24, 8, 1]  %0\n"
+        "%3  permute    float32[2, 3, 7, 8]  @%0[168, 8, 24, 1]  %2        axes=[0, 2, 1, 3]\n"
+        "%4  attention  float32[2, 3, 7, 8]  @[168, 8, 24, 1]    %3 %3 %3  scale=1.0\n"
+        "%5  permute    float32[2, 7, 3, 8]  @%4[168, 24, 8, 1]  %4        axes=[0, 2, 1, 3]\n"
+        "%6  view       float32[2, 7, 24]  @%4[168, 24, 1]       %5\n"
+        "%7  linear     float32[2, 7, 24]  @[168, 24, 1]         %6 %1\n"
+        "    output                                              %7\n");
+}
+
+static void test_inplace(void **state) {
+    (void)state;
+    TorValue *one = rows(INPUT(g, "one", "9 4")), *two = rows(INPUT(g, "two", "9 4")),
+             *fresh = rows(INPUT(g, "fresh", "1 4")),
+             *at = make_input(g, "at", TOR_int64, "1", false);
+    rows(at);
+    TorValue *a = OP(g, index_copy, INS(one, at, fresh), ATTRS(TOR_A_INT(axis, 0)));
+    TorValue *b = OP(g, index_copy, INS(two, at, fresh), ATTRS(TOR_A_INT(axis, 0)));
+    TorValue *values[] = {a, b, UNARY(neg, a),
+                          UNARY(neg, two)};  // the old state of `two` is read late
+    int64_t into[] = {0, 1, -1, -1};
+    assert_int_equal(tor_graph_set_outputs(g, values, into, 4), TOROID_OK);
+    expect_text(g,
+                "%0  input       float32[9, 4]            one\n"
+                "%1  input       float32[9, 4]            two\n"
+                "%2  input       float32[1, 4]            fresh\n"
+                "%3  input       int64[1]                 at\n"
+                "%4  index_copy  float32[9, 4]  %0 %3 %2  axis=0\n"
+                "%5  index_copy  float32[9, 4]  %1 %3 %2  axis=0\n"
+                "%6  neg         float32[9, 4]  %4\n"
+                "%7  neg         float32[9, 4]  %1\n"
+                "    output                     %4>one %5>two %6 %7\n");
+    run("inplace layout");
+    expect_text(g,
+                "%0  input       float32[9, 4]  @[4, 1]              one\n"
+                "%1  input       float32[9, 4]  @[4, 1]              two\n"
+                "%2  input       float32[1, 4]  @[4, 1]              fresh\n"
+                "%3  input       int64[1]  @[1]                      at\n"
+                "%4  index_copy  float32[9, 4]  @%0[4, 1]  %0 %3 %2  axis=0  inplace=1\n"
+                "%5  index_copy  float32[9, 4]  @[4, 1]    %1 %3 %2  axis=0\n"
+                "%6  neg         float32[9, 4]  @[4, 1]    %4\n"
+                "%7  neg         float32[9, 4]  @[4, 1]    %1\n"
+                "    output                                %4>one %5>two %6 %7\n");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_epilogue),     TEST(test_epilogue_stops), TEST(test_epilogue_operands),
+        TEST(test_group),        TEST(test_group_rows),     TEST(test_group_shares),
+        TEST(test_group_axes),   TEST(test_fold_conv),      TEST(test_prepack),
+        TEST(test_prologue),     TEST(test_attention),      TEST(test_no_attention),
+        TEST(test_layout_views), TEST(test_layout_conv),    TEST(test_layout_heads),
+        TEST(test_inplace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
