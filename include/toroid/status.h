@@ -1,7 +1,7 @@
 /// Status codes and error messages shared by every Toroid function that can fail.
 ///
-/// A fallible function returns a ToroidStatus and passes its results through pointers. The message of
-/// the last failure on the calling thread is kept until the next failure on it.
+/// A fallible function returns a ToroidStatus and passes its results through pointers. The message
+/// of the last failure on the calling thread is kept until the next failure on it.
 #ifndef TOROID_STATUS_H
 #define TOROID_STATUS_H
 
@@ -18,12 +18,14 @@ extern "C" {
 typedef enum {
     TOROID_OK = 0,
     TOROID_INVALID,      ///< the caller passed something wrong; the message says what was expected
-    TOROID_UNSUPPORTED,  ///< a correct request that this build or machine cannot serve: try the next way
+    TOROID_UNSUPPORTED,  ///< a correct request that this build or machine cannot serve: try the
+                         ///< next way
     TOROID_NO_MEMORY,    ///< an allocation failed; nothing was lost and the call may be repeated
     TOROID_FAILED,       ///< something outside the library failed (a callback, a file)
 } ToroidStatus;
 
-/// Message of the last failure on this thread; "" if there was none. Borrowed until the next failure.
+/// Message of the last failure on this thread; "" if there was none. Borrowed until the next
+/// failure.
 TOROID_API const char *toroid_last_error(void);
 
 /// Name of a status: "ok", "invalid argument", ...

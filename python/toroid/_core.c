@@ -8,18 +8,16 @@ PyObject *tor_py_unsupported;
 PyObject *tor_py_raise(ToroidStatus status) {
     const char *message = toroid_last_error();
     switch (status) {
-    case TOROID_UNSUPPORTED:
-        PyErr_SetString(tor_py_unsupported, message);
-        break;
-    case TOROID_INVALID:
-        // Eager raises IndexError for an index in the data that is out of range.
-        PyErr_SetString(strstr(message, "out of range") || strstr(message, "out of bounds") ? PyExc_IndexError : PyExc_ValueError, message);
-        break;
-    case TOROID_NO_MEMORY:
-        PyErr_SetString(PyExc_MemoryError, message);
-        break;
-    default:
-        PyErr_SetString(PyExc_RuntimeError, message);
+        case TOROID_UNSUPPORTED: PyErr_SetString(tor_py_unsupported, message); break;
+        case TOROID_INVALID:
+            // Eager raises IndexError for an index in the data that is out of range.
+            PyErr_SetString(strstr(message, "out of range") || strstr(message, "out of bounds")
+                                ? PyExc_IndexError
+                                : PyExc_ValueError,
+                            message);
+            break;
+        case TOROID_NO_MEMORY: PyErr_SetString(PyExc_MemoryError, message); break;
+        default: PyErr_SetString(PyExc_RuntimeError, message);
     }
     return NULL;
 }
@@ -48,8 +46,9 @@ static PyObject *refresh(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignore
 static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     TorExeStats s = {0};
     tor_exe_stats(NULL, &s);
-    return Py_BuildValue("{sKsKsK}", "frozen_entries", (unsigned long long)s.frozen_entries, "frozen_bytes",
-                         (unsigned long long)s.frozen_bytes, "frozen_packs", (unsigned long long)s.frozen_packs);
+    return Py_BuildValue("{sKsKsK}", "frozen_entries", (unsigned long long)s.frozen_entries,
+                         "frozen_bytes", (unsigned long long)s.frozen_bytes, "frozen_packs",
+                         (unsigned long long)s.frozen_packs);
 }
 
 /// Names of the dtypes that a graph's tensors may have.
@@ -57,17 +56,23 @@ static PyObject *dtypes(void) {
     PyObject *names = PyTuple_New(TOR_DTYPE_COUNT);
     for (int i = 0; names && i < TOR_DTYPE_COUNT; i++) {
         PyObject *name = PyUnicode_FromString(tor_dtype_name((TorDtype)i));
-        if (!name) Py_CLEAR(names);
-        else PyTuple_SetItem(names, i, name);
+        if (!name)
+            Py_CLEAR(names);
+        else
+            PyTuple_SetItem(names, i, name);
     }
     return names;
 }
 
 static PyMethodDef methods[] = {
     {"attach", tor_py_attach, METH_VARARGS,
-     "attach(tensor_type, exchange, version, is_inference, is_neg, get_num_threads)\n\nHands PyTorch's entry points to the module."},
-    {"knows", knows, METH_O, "knows(name) -> bool\n\nWhether the importer has a row for an ATen name (\"aten.addmm.default\")."},
-    {"refresh", refresh, METH_NOARGS, "refresh()\n\nMakes every packed weight stale; each is packed again at its next use."},
+     "attach(tensor_type, exchange, version, is_inference, is_neg, get_num_threads)\n\nHands "
+     "PyTorch's entry points to the module."},
+    {"knows", knows, METH_O,
+     "knows(name) -> bool\n\nWhether the importer has a row for an ATen name "
+     "(\"aten.addmm.default\")."},
+    {"refresh", refresh, METH_NOARGS,
+     "refresh()\n\nMakes every packed weight stale; each is packed again at its next use."},
     {"stats", stats, METH_NOARGS, "stats() -> dict\n\nProcess-wide counts of the frozen table."},
     {0},
 };
@@ -85,12 +90,14 @@ PyMODINIT_FUNC PyInit__core(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     tor_py_unsupported = PyErr_NewExceptionWithDoc(
-        "toroid.Unsupported", "A correct request that this build or machine cannot serve; the message is the reason.",
+        "toroid.Unsupported",
+        "A correct request that this build or machine cannot serve; the message is the reason.",
         PyExc_RuntimeError, NULL);
     PyObject *names = dtypes();
     int named = names ? PyModule_AddObjectRef(module, "dtypes", names) : -1;
     Py_XDECREF(names);
-    if (named < 0 || !tor_py_unsupported || PyModule_AddObjectRef(module, "Unsupported", tor_py_unsupported) < 0 ||
+    if (named < 0 || !tor_py_unsupported ||
+        PyModule_AddObjectRef(module, "Unsupported", tor_py_unsupported) < 0 ||
         tor_py_graph_init(module) < 0 || tor_py_executable_init(module) < 0) {
         Py_DECREF(module);
         return NULL;

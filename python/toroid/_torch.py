@@ -5,9 +5,10 @@ The rest of the package uses public names only. Tried on 2.13.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -58,15 +59,116 @@ def run_aot(
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch import config
 
+    count = len(example_inputs)
+    kept = remove_known_floats(gm)
     # The cache wants results that it can serialise.
-    with config.patch(force_autograd_cache=False, enable_autograd_cache=False):
-        return aot_autograd(
+    with config.patch(force_autograd_cache=False, enable_autograd_cache=False), _no_restart_for_floats():
+        run = aot_autograd(
             fw_compiler=forward,
             bw_compiler=backward,
             inference_compiler=inference,
             decompositions=decompositions,
             keep_inference_input_mutations=True,
-        )(gm, example_inputs)
+        )(gm, [example_inputs[i] for i in kept])
+    if len(kept) == count:
+        return run
+
+    def call(*args: Any) -> Any:
+        # Dynamo passes what its graph has left; whoever gave us a copy of the graph passes all.
+        return run(*args) if len(args) == len(kept) else run(*(args[i] for i in kept))
+
+    return call
+
+
+# ------------------------------------------------------------------ Python floats
+#
+# With dynamic shapes Dynamo makes each Python float (a dropout's p, a norm's eps) a float64 tensor
+# and an item() in the graph. AOTAutograd makes those that arithmetic on tensors uses into tensors
+# and guards on the values of the rest. For these it then raises TensorifyScalarRestartAnalysis: the
+# whole capture, Dynamo's part included, runs a second time, only to drop the inputs (PyTorch says
+# so in OutputGraph.remove_tensorify_specialized_graphargs; backend="aot_eager" pays too). Toroid
+# drops what Dynamo knows already, as Dynamo would on the second run, takes an input more for the
+# few others, and so halves the time to the first result. Guards are the same.
+
+
+def _is_python_float(node: torch.fx.Node) -> bool:
+    arg = node.meta.get("grapharg")
+    return getattr(arg, "pass_arg_as_tensor", False) and not getattr(arg, "is_tensor", True)
+
+
+def remove_known_floats(gm: GraphModule) -> list[int]:
+    """Remove from Dynamo's graph the Python floats that it has guarded on; no guard is added.
+
+    Returns
+    -------
+    list of int
+        Which of the inputs are left.
+    """
+    kept = []
+    removed = False
+    for i, place in enumerate(gm.graph.find_nodes(op="placeholder")):
+        items = {user: known_number(user.meta.get("example_value")) for user in place.users}
+        if (
+            not _is_python_float(place)
+            or any(user.target != "item" for user in items)
+            or None in items.values()
+        ):
+            kept.append(i)
+            continue
+        for user, value in items.items():
+            user.replace_all_uses_with(value)
+            gm.graph.erase_node(user)
+        gm.graph.erase_node(place)
+        removed = True
+    if removed:
+        gm.recompile()
+    return kept
+
+
+def _float_symbols(expressions: Iterable[Any]) -> set[Any]:
+    from torch.utils._sympy.symbol import SymT, symbol_is_type
+
+    symbols = {s for e in expressions for s in getattr(e, "free_symbols", ())}
+    return {s for s in symbols if symbol_is_type(s, SymT.FLOAT)}
+
+
+@contextlib.contextmanager
+def _no_restart_for_floats() -> Iterator[None]:
+    """Tell AOTAutograd that every Python float has been seen to, so that none needs a second run."""
+    from torch._dynamo.exc import TensorifyScalarRestartAnalysis
+    from torch._dynamo.symbolic_convert import TensorifyState
+
+    context = torch._guards.TracingContext.try_get()
+    shapes = context and context.fake_mode and context.fake_mode.shape_env
+    names = {str(s) for s in _float_symbols(shapes.backed_var_to_val if shapes else ())}
+    names -= TensorifyState.force_specializations
+    TensorifyState.force_specializations |= names
+    try:
+        yield
+    except TensorifyScalarRestartAnalysis as restart:
+        # The second run reads the state; see restart_for_floats().
+        names -= set(restart.args)
+        raise
+    finally:
+        # Symbols of other frames may have the same names.
+        TensorifyState.force_specializations -= names
+
+
+def restart_for_floats(gm: GraphModule) -> None:
+    """Have the capture run again with constants for the Python floats that sizes depend on.
+
+    Raises
+    ------
+    torch._dynamo.exc.TensorifyScalarRestartAnalysis
+        As AOTAutograd would.
+    """
+    from torch._dynamo.exc import TensorifyScalarRestartAnalysis
+
+    values = [node.meta.get("val") for node in gm.graph.nodes]
+    numbers = [size for val in values if isinstance(val, torch.Tensor) for size in val.shape]
+    numbers += [val for val in values if isinstance(val, torch.SymInt | torch.SymFloat)]
+    if symbols := _float_symbols(n.node.expr for n in numbers if hasattr(n, "node")):
+        raise TensorifyScalarRestartAnalysis(*map(str, symbols))
 
 
 def static_inputs() -> set[int]:
@@ -197,6 +299,15 @@ def hint(size: Any) -> int:
         return int(size)
     value = size.node.hint
     return 1 if value is None else int(value)
+
+
+def known_number(value: Any) -> float | int | None:
+    """The value of a symbolic number that guards have fixed; None for others."""
+    if isinstance(value, torch.SymFloat) and value.node.expr.is_number:
+        return float(value.node.expr)
+    if isinstance(value, torch.SymInt) and value.node.expr.is_Integer:
+        return int(value.node.expr)
+    return None
 
 
 def evaluate(expr: Any, symbols: dict[Any, Any]) -> Any:

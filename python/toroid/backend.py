@@ -73,6 +73,8 @@ def _compile(
 ) -> Callable[[list[Any]], Any]:
     """Compile one AOTAutograd graph; falls back to PyTorch as a whole where it must."""
     report = GraphReport(kind=kind, graph_break=breaks)
+    if kind != "backward":
+        _torch.restart_for_floats(gm)
     try:
         frozen = set() if kind == "backward" or not options.freeze else _torch.static_inputs()
         lowered = lower(gm, frozen)

@@ -38,24 +38,21 @@ typedef struct {
 } TorPyReturn;
 
 typedef struct {
-    PyObject_HEAD
-    TorGraph *graph;        ///< NULL once compiled
-    PyObject *sizes;        ///< dict: key of a size -> number of its TorDim
+    PyObject_HEAD TorGraph *graph;  ///< NULL once compiled
+    PyObject *sizes;                ///< dict: key of a size -> number of its TorDim
     TorPyReturn *returns;
-    int n_returns;          ///< -1 until set_outputs()
-    int n_outputs;          ///< of the executable, writes included
-    bool *written;          ///< for each input: a write goes there; NULL until set_outputs()
+    int n_returns;  ///< -1 until set_outputs()
+    int n_outputs;  ///< of the executable, writes included
+    bool *written;  ///< for each input: a write goes there; NULL until set_outputs()
 } TorPyGraph;
 
 typedef struct {
-    PyObject_HEAD
-    TorPyGraph *owner;
+    PyObject_HEAD TorPyGraph *owner;
     TorValue *value;
 } TorPyValue;
 
 typedef struct {
-    PyObject_HEAD
-    TorPyGraph *owner;
+    PyObject_HEAD TorPyGraph *owner;
     TorDim dim;
 } TorPyInt;
 
@@ -81,48 +78,48 @@ PyObject *tor_py_result(TorPyGraph *graph, const TorArg *result);
 typedef struct TorPyFrame {
     struct TorPyFrame *next;
     TorCallInput *inputs;
-    PyObject **objects;   ///< tensors of the inputs, owned while the call runs; NULL for integers
-    PyObject **results;   ///< for each output its tensor, owned while the call runs
-    int64_t *ints;        ///< for each output room for an integer
-    PyObject *error[3];   ///< exception of an external node, as PyErr_Fetch gives it
+    PyObject **objects;  ///< tensors of the inputs, owned while the call runs; NULL for integers
+    PyObject **results;  ///< for each output its tensor, owned while the call runs
+    int64_t *ints;       ///< for each output room for an integer
+    PyObject *error[3];  ///< exception of an external node, as PyErr_Fetch gives it
 } TorPyFrame;
 
 typedef struct {
     TorDtype dtype;
     int rank;
     bool is_int, contiguous, written;
-    bool tracked;         ///< see tor_exe_tracks()
+    bool tracked;  ///< see tor_exe_tracks()
 } TorPyInput;
 
 /// What tor_py_identity() found last in one place, so that the next look-up is a comparison.
 typedef struct {
-    PyObject *object;     ///< borrowed; never followed
-    uint64_t uid, losses; ///< how many tensors the table had lost then
+    PyObject *object;      ///< borrowed; never followed
+    uint64_t uid, losses;  ///< how many tensors the table had lost then
     bool inference;
 } TorPySeen;
 
 typedef struct {
-    PyObject_HEAD
-    TorExecutable *exe;
+    PyObject_HEAD TorExecutable *exe;
     TorPyFrame *free_frames;
     TorPyInput *inputs;
-    TorPySeen *seen;      ///< for each input
+    TorPySeen *seen;  ///< for each input
     TorPyReturn *returns;
     PyObject *callables;  ///< list: external node's number -> callable(tensors, ints)
     PyObject *constants;  ///< tuple of tensors that follow the caller's inputs
     int n_inputs, n_constants, n_outputs, n_returns;
-    int threads;          ///< 0: PyTorch's number
-    bool unguarded;       ///< inputs may carry bits that no guard has seen (negative views)
+    int threads;     ///< 0: PyTorch's number
+    bool unguarded;  ///< inputs may carry bits that no guard has seen (negative views)
 } TorPyExecutable;
 
 int tor_py_executable_init(PyObject *module);
 /// Graph.compile(): takes the graph over.
 PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs);
 
-/// TorHost.external: runs external node `callable` by Python. `user` is the TorPyExecutable, `token`
-/// the TorPyFrame. (external_node.c)
-ToroidStatus tor_py_external(void *user, void *token, int64_t callable, const TorHostTensor *inputs, int n_inputs,
-                             const int64_t *ints, int n_ints, const TorHostTensor *outputs, int n_outputs);
+/// TorHost.external: runs external node `callable` by Python. `user` is the TorPyExecutable,
+/// `token` the TorPyFrame. (external_node.c)
+ToroidStatus tor_py_external(void *user, void *token, int64_t callable, const TorHostTensor *inputs,
+                             int n_inputs, const int64_t *ints, int n_ints,
+                             const TorHostTensor *outputs, int n_outputs);
 
 // ---------------------------------------------------------------- tensors (tensors.c)
 
@@ -134,21 +131,25 @@ typedef struct {
     const int64_t *size, *stride;
 } TorPyTensor;
 
-/// attach(tensor_type, exchange, version, is_inference, is_neg, get_num_threads): see toroid/_torch.py.
+/// attach(tensor_type, exchange, version, is_inference, is_neg, get_num_threads): see
+/// toroid/_torch.py.
 PyObject *tor_py_attach(PyObject *module, PyObject *args);
 /// False with an exception set unless attach() was called.
 bool tor_py_attached(void);
-/// Borrows a torch tensor; -1 with an exception set ("<what> <number>: ..." where it is Toroid's own).
+/// Borrows a torch tensor; -1 with an exception set ("<what> <number>: ..." where it is Toroid's
+/// own).
 int tor_py_borrow(PyObject *object, const char *what, int number, TorPyTensor *out);
 /// 1 for a tensor whose values are the negatives of its memory, 0 else, -1 with an exception.
 int tor_py_is_negative(PyObject *tensor);
 /// A new tensor with memory of its own; *data is that memory. Strides of NULL mean row-major.
-PyObject *tor_py_new_tensor(TorDtype dtype, int rank, const int64_t *size, const int64_t *stride, void **data);
+PyObject *tor_py_new_tensor(TorDtype dtype, int rank, const int64_t *size, const int64_t *stride,
+                            void **data);
 /// torch.get_num_threads(); -1 with an exception.
 int tor_py_threads(void);
 bool tor_py_is_row_major(int rank, const int64_t *size, const int64_t *stride);
 /// Copies elements of `bytes` bytes between two strided tensors of one size.
-void tor_py_copy(int rank, const int64_t *size, size_t bytes, void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride);
+void tor_py_copy(int rank, const int64_t *size, size_t bytes, void *dst, const int64_t *dst_stride,
+                 const void *src, const int64_t *src_stride);
 
 // ---------------------------------------------------------------- identities (identity.c)
 

@@ -1,5 +1,5 @@
-/// The type Executable: a compiled graph as a callable that takes one list and empties it (PyTorch's
-/// "boxed" convention), and gives a list.
+/// The type Executable: a compiled graph as a callable that takes one list and empties it
+/// (PyTorch's "boxed" convention), and gives a list.
 #include "core.h"
 
 #include "frames.h"
@@ -30,13 +30,15 @@ static int take_input(TorPyExecutable *exe, TorPyFrame *frame, int i, PyObject *
     }
     if (tor_py_borrow(object, "input", i, &tensor) < 0) return -1;
     if (tensor.dtype != expected->dtype || tensor.rank != expected->rank) {
-        PyErr_Format(PyExc_ValueError, "input %d: expected %s of rank %d, got %s of rank %d", i, tor_dtype_name(expected->dtype), expected->rank,
-                     tor_dtype_name(tensor.dtype), tensor.rank);
+        PyErr_Format(PyExc_ValueError, "input %d: expected %s of rank %d, got %s of rank %d", i,
+                     tor_dtype_name(expected->dtype), expected->rank, tor_dtype_name(tensor.dtype),
+                     tensor.rank);
         return -1;
     }
     if (expected->contiguous && !tor_py_is_row_major(tensor.rank, tensor.size, tensor.stride)) {
         if (expected->written) {
-            PyErr_Format(PyExc_ValueError, "input %d: the graph writes to it and was promised row-major memory", i);
+            PyErr_Format(PyExc_ValueError,
+                         "input %d: the graph writes to it and was promised row-major memory", i);
             return -1;
         }
         PyObject *dense = PyObject_CallMethod(object, "contiguous", NULL);
@@ -49,7 +51,8 @@ static int take_input(TorPyExecutable *exe, TorPyFrame *frame, int i, PyObject *
     input->data = tensor.data;
     input->size = tensor.size;
     input->stride = tensor.stride;
-    return expected->tracked ? tor_py_identity(object, &exe->seen[i], &input->uid, &input->version) : 0;
+    return expected->tracked ? tor_py_identity(object, &exe->seen[i], &input->uid, &input->version)
+                             : 0;
 }
 
 static int take_inputs(TorPyExecutable *exe, TorPyFrame *frame, PyObject *list) {
@@ -72,7 +75,8 @@ static int make_outputs(TorPyExecutable *exe, TorPyFrame *frame, TorCallOutput *
             continue;
         }
         if (output->from_input >= 0) continue;
-        frame->results[ret->output] = tor_py_new_tensor(output->dtype, output->rank, output->size, output->stride, &output->data);
+        frame->results[ret->output] = tor_py_new_tensor(output->dtype, output->rank, output->size,
+                                                        output->stride, &output->data);
         if (!frame->results[ret->output]) return -1;
     }
     return 0;
@@ -88,8 +92,9 @@ static PyObject *collect(TorPyExecutable *exe, TorPyFrame *frame, const TorCallO
             item = PyLong_FromLongLong(frame->ints[ret->output]);
         } else {
             item = ret->kind == TOR_PY_OBJECT ? ret->object
-                   : outputs[ret->output].from_input >= 0 ? frame->objects[outputs[ret->output].from_input]
-                                                          : frame->results[ret->output];
+                   : outputs[ret->output].from_input >= 0
+                       ? frame->objects[outputs[ret->output].from_input]
+                       : frame->results[ret->output];
             Py_XINCREF(item);
         }
         if (!item || PyList_SetItem(list, r, item) < 0) {
@@ -118,7 +123,8 @@ static PyObject *run(TorPyExecutable *exe, TorPyFrame *frame, PyObject *list) {
         } else if (frame->error[0]) {
             PyErr_Restore(frame->error[0], frame->error[1], frame->error[2]);
             frame->error[0] = frame->error[1] = frame->error[2] = NULL;
-        } else tor_py_raise(status);
+        } else
+            tor_py_raise(status);
     }
     tor_exe_end(&call);
     return result;
@@ -128,9 +134,11 @@ static PyObject *executable_call(PyObject *object, PyObject *args, PyObject *kwa
     TorPyExecutable *exe = (TorPyExecutable *)object;
     PyObject *list = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : NULL;
     if (!list || !PyList_Check(list) || (kwargs && PyDict_Size(kwargs)))
-        return PyErr_Format(PyExc_TypeError, "an Executable takes one list of inputs, which it empties");
+        return PyErr_Format(PyExc_TypeError,
+                            "an Executable takes one list of inputs, which it empties");
     if (PyList_Size(list) != exe->n_inputs - exe->n_constants)
-        return PyErr_Format(PyExc_TypeError, "expected %d inputs, got %zd", exe->n_inputs - exe->n_constants, PyList_Size(list));
+        return PyErr_Format(PyExc_TypeError, "expected %d inputs, got %zd",
+                            exe->n_inputs - exe->n_constants, PyList_Size(list));
     TorPyFrame *frame = tor_py_frame_take(exe);
     if (!frame) return NULL;
     // A tensor's deleter may run Python code that drops the last other reference.
@@ -157,7 +165,9 @@ static int note_inputs(TorPyExecutable *exe, const TorPyGraph *graph) {
     }
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const TorInput *from = &g->inputs[i];
-        exe->inputs[i] = (TorPyInput){.is_int = from->kind == TOR_INPUT_INT, .contiguous = from->contiguous, .written = graph->written[i]};
+        exe->inputs[i] = (TorPyInput){.is_int = from->kind == TOR_INPUT_INT,
+                                      .contiguous = from->contiguous,
+                                      .written = graph->written[i]};
         if (from->kind == TOR_INPUT_INT) continue;
         exe->inputs[i].dtype = from->value->dtype;
         exe->inputs[i].rank = from->value->rank;
@@ -166,16 +176,19 @@ static int note_inputs(TorPyExecutable *exe, const TorPyGraph *graph) {
 }
 
 PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"callables", "constants", "threads", "freeze", "reference", "precision", "unguarded", NULL};
+    static char *names[] = {"callables", "constants", "threads",   "freeze",
+                            "reference", "precision", "unguarded", NULL};
     PyObject *callables, *constants;
     const char *precision = "f32";
     int threads = 0, freeze = 1, reference = 0, unguarded = 0;
     if (!tor_py_attached() ||
-        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|ippsp:compile", names, &PyList_Type, &callables, &PyTuple_Type, &constants, &threads,
-                                     &freeze, &reference, &precision, &unguarded))
+        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|ippsp:compile", names, &PyList_Type,
+                                     &callables, &PyTuple_Type, &constants, &threads, &freeze,
+                                     &reference, &precision, &unguarded))
         return NULL;
     if (!graph->written) return PyErr_Format(PyExc_ValueError, "compile() before set_outputs()");
-    if (PyTuple_Size(constants) > (Py_ssize_t)graph->graph->n_inputs) return PyErr_Format(PyExc_ValueError, "more constants than inputs");
+    if (PyTuple_Size(constants) > (Py_ssize_t)graph->graph->n_inputs)
+        return PyErr_Format(PyExc_ValueError, "more constants than inputs");
 
     allocfunc alloc = (allocfunc)PyType_GetSlot(executable_type, Py_tp_alloc);
     TorPyExecutable *exe = (TorPyExecutable *)alloc(executable_type, 0);
@@ -195,8 +208,11 @@ PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
     graph->returns = NULL;
     graph->n_returns = -1;
 
-    TorOptions options = {
-        .host = {.user = exe, .external = tor_py_external}, .threads = threads, .freeze = freeze, .reference = reference, .precision = precision};
+    TorOptions options = {.host = {.user = exe, .external = tor_py_external},
+                          .threads = threads,
+                          .freeze = freeze,
+                          .reference = reference,
+                          .precision = precision};
     TorGraph *taken = graph->graph;
     graph->graph = NULL;
     PyThreadState *state = PyEval_SaveThread();
@@ -206,7 +222,8 @@ PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
         Py_DECREF((PyObject *)exe);
         return tor_py_raise(status);
     }
-    for (int i = 0; i < exe->n_inputs; i++) exe->inputs[i].tracked = tor_exe_tracks(exe->exe, (uint32_t)i);
+    for (int i = 0; i < exe->n_inputs; i++)
+        exe->inputs[i].tracked = tor_exe_tracks(exe->exe, (uint32_t)i);
     return (PyObject *)exe;
 }
 
@@ -230,10 +247,20 @@ static void executable_dealloc(PyObject *object) {
 static PyObject *executable_stats(PyObject *object, PyObject *Py_UNUSED(ignored)) {
     TorExeStats s = {0};
     tor_exe_stats(((TorPyExecutable *)object)->exe, &s);
-    const struct { const char *name; uint64_t value; } rows[] = {
-        {"frozen_entries", s.frozen_entries}, {"frozen_bytes", s.frozen_bytes}, {"frozen_packs", s.frozen_packs},
-        {"steps", s.steps}, {"native_nodes", s.native_nodes}, {"external_nodes", s.external_nodes}, {"arena_bytes", s.arena_bytes},
-        {"binds", s.binds}, {"contexts", s.contexts}, {"weight_bytes", s.weight_bytes},
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {
+        {"frozen_entries", s.frozen_entries},
+        {"frozen_bytes", s.frozen_bytes},
+        {"frozen_packs", s.frozen_packs},
+        {"steps", s.steps},
+        {"native_nodes", s.native_nodes},
+        {"external_nodes", s.external_nodes},
+        {"arena_bytes", s.arena_bytes},
+        {"binds", s.binds},
+        {"contexts", s.contexts},
+        {"weight_bytes", s.weight_bytes},
     };
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && i < TOR_COUNT_OF(rows); i++) {
@@ -246,7 +273,8 @@ static PyObject *executable_stats(PyObject *object, PyObject *Py_UNUSED(ignored)
 
 static PyObject *executable_describe(PyObject *object, PyObject *Py_UNUSED(ignored)) {
     char *before = NULL, *after = NULL, *steps = NULL;
-    ToroidStatus status = tor_exe_describe(((TorPyExecutable *)object)->exe, &before, &after, &steps);
+    ToroidStatus status =
+        tor_exe_describe(((TorPyExecutable *)object)->exe, &before, &after, &steps);
     if (status != TOROID_OK) return tor_py_raise(status);
     PyObject *result = Py_BuildValue("{szszsz}", "before", before, "after", after, "steps", steps);
     tor_free(before);
@@ -255,11 +283,15 @@ static PyObject *executable_describe(PyObject *object, PyObject *Py_UNUSED(ignor
     return result;
 }
 
-static PyObject *executable_boxed(PyObject *Py_UNUSED(object), void *Py_UNUSED(closure)) { Py_RETURN_TRUE; }
+static PyObject *executable_boxed(PyObject *Py_UNUSED(object), void *Py_UNUSED(closure)) {
+    Py_RETURN_TRUE;
+}
 
 static PyMethodDef methods[] = {
-    {"stats", executable_stats, METH_NOARGS, "stats() -> dict of counts; those named frozen_* are the process's"},
-    {"describe", executable_describe, METH_NOARGS, "describe() -> dict of tables: before, after (graph), steps (with kernels)"},
+    {"stats", executable_stats, METH_NOARGS,
+     "stats() -> dict of counts; those named frozen_* are the process's"},
+    {"describe", executable_describe, METH_NOARGS,
+     "describe() -> dict of tables: before, after (graph), steps (with kernels)"},
     {0},
 };
 
@@ -276,8 +308,8 @@ static PyType_Slot slots[] = {
     {Py_tp_getset, fields},
     {0, NULL},
 };
-static PyType_Spec spec = {
-    "toroid._core.Executable", sizeof(TorPyExecutable), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+static PyType_Spec spec = {"toroid._core.Executable", sizeof(TorPyExecutable), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 int tor_py_executable_init(PyObject *module) {
     executable_type = tor_py_add_type(module, &spec);

@@ -15,7 +15,9 @@ static PyObject *to_python(const TorPyFrame *frame, const TorHostTensor *t) {
     for (int i = t->rank; i-- > 0; next *= TOR_MAX(t->size[i], 1)) row_major[i] = next;
     void *memory;
     PyObject *tensor = tor_py_new_tensor(t->dtype, t->rank, t->size, row_major, &memory);
-    if (tensor) tor_py_copy(t->rank, t->size, tor_dtype_size(t->dtype), memory, row_major, t->data, t->stride ? t->stride : row_major);
+    if (tensor)
+        tor_py_copy(t->rank, t->size, tor_dtype_size(t->dtype), memory, row_major, t->data,
+                    t->stride ? t->stride : row_major);
     return tensor;
 }
 
@@ -31,8 +33,11 @@ static int from_python(PyObject *object, int number, const TorHostTensor *out) {
     bool same = t.dtype == out->dtype && t.rank == out->rank;
     for (int i = 0; same && i < t.rank; i++) same = t.size[i] == out->size[i];
     if (!same) {
-        PyErr_Format(PyExc_ValueError, "result %d of an external node: expected %s of rank %d, got %s of rank %d, or another size", number,
-                     tor_dtype_name(out->dtype), out->rank, tor_dtype_name(t.dtype), t.rank);
+        PyErr_Format(PyExc_ValueError,
+                     "result %d of an external node: expected %s of rank %d, got %s of rank %d, or "
+                     "another size",
+                     number, tor_dtype_name(out->dtype), out->rank, tor_dtype_name(t.dtype),
+                     t.rank);
         return -1;
     }
     tor_py_copy(t.rank, t.size, tor_dtype_size(t.dtype), out->data, out->stride, t.data, t.stride);
@@ -43,8 +48,10 @@ static PyObject *tensors_tuple(const TorPyFrame *frame, const TorHostTensor *inp
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple && i < count; i++) {
         PyObject *tensor = to_python(frame, &inputs[i]);
-        if (!tensor) Py_CLEAR(tuple);
-        else PyTuple_SetItem(tuple, i, tensor);
+        if (!tensor)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SetItem(tuple, i, tensor);
     }
     return tuple;
 }
@@ -53,18 +60,23 @@ static PyObject *ints_tuple(const int64_t *ints, int count) {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple && i < count; i++) {
         PyObject *number = PyLong_FromLongLong(ints[i]);
-        if (!number) Py_CLEAR(tuple);
-        else PyTuple_SetItem(tuple, i, number);
+        if (!number)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SetItem(tuple, i, number);
     }
     return tuple;
 }
 
-static int run(TorPyExecutable *exe, TorPyFrame *frame, int64_t callable, const TorHostTensor *inputs, int n_inputs, const int64_t *ints,
-               int n_ints, const TorHostTensor *outputs, int n_outputs) {
+static int run(TorPyExecutable *exe, TorPyFrame *frame, int64_t callable,
+               const TorHostTensor *inputs, int n_inputs, const int64_t *ints, int n_ints,
+               const TorHostTensor *outputs, int n_outputs) {
     PyObject *function = PyList_GetItem(exe->callables, (Py_ssize_t)callable);
     if (!function) return -1;
-    PyObject *tensors = tensors_tuple(frame, inputs, n_inputs), *numbers = tensors ? ints_tuple(ints, n_ints) : NULL;
-    PyObject *answer = numbers ? PyObject_CallFunctionObjArgs(function, tensors, numbers, NULL) : NULL;
+    PyObject *tensors = tensors_tuple(frame, inputs, n_inputs),
+             *numbers = tensors ? ints_tuple(ints, n_ints) : NULL;
+    PyObject *answer =
+        numbers ? PyObject_CallFunctionObjArgs(function, tensors, numbers, NULL) : NULL;
     Py_XDECREF(tensors);
     Py_XDECREF(numbers);
     PyObject *results = answer ? PySequence_Tuple(answer) : NULL;
@@ -72,20 +84,24 @@ static int run(TorPyExecutable *exe, TorPyFrame *frame, int64_t callable, const 
     if (!results) return -1;
     int status = 0;
     if (PyTuple_Size(results) != n_outputs) {
-        PyErr_Format(PyExc_ValueError, "an external node gave %zd results instead of %d", PyTuple_Size(results), n_outputs);
+        PyErr_Format(PyExc_ValueError, "an external node gave %zd results instead of %d",
+                     PyTuple_Size(results), n_outputs);
         status = -1;
     }
-    for (int i = 0; status == 0 && i < n_outputs; i++) status = from_python(PyTuple_GetItem(results, i), i, &outputs[i]);
+    for (int i = 0; status == 0 && i < n_outputs; i++)
+        status = from_python(PyTuple_GetItem(results, i), i, &outputs[i]);
     Py_DECREF(results);
     return status;
 }
 
-ToroidStatus tor_py_external(void *user, void *token, int64_t callable, const TorHostTensor *inputs, int n_inputs, const int64_t *ints,
-                             int n_ints, const TorHostTensor *outputs, int n_outputs) {
+ToroidStatus tor_py_external(void *user, void *token, int64_t callable, const TorHostTensor *inputs,
+                             int n_inputs, const int64_t *ints, int n_ints,
+                             const TorHostTensor *outputs, int n_outputs) {
     TorPyFrame *frame = token;
     PyGILState_STATE gil = PyGILState_Ensure();
     int status = run(user, frame, callable, inputs, n_inputs, ints, n_ints, outputs, n_outputs);
     if (status < 0) PyErr_Fetch(&frame->error[0], &frame->error[1], &frame->error[2]);
     PyGILState_Release(gil);
-    return status < 0 ? tor_failed("external node %lld raised an exception", (long long)callable) : TOROID_OK;
+    return status < 0 ? tor_failed("external node %lld raised an exception", (long long)callable)
+                      : TOROID_OK;
 }

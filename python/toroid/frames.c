@@ -11,7 +11,8 @@ TorPyFrame *tor_py_frame_take(TorPyExecutable *exe) {
         return frame;
     }
     size_t n = (size_t)exe->n_inputs, m = (size_t)exe->n_outputs;
-    size_t bytes = sizeof *frame + n * (sizeof *frame->inputs + sizeof *frame->objects) + m * (sizeof *frame->results + sizeof *frame->ints);
+    size_t bytes = sizeof *frame + n * (sizeof *frame->inputs + sizeof *frame->objects) +
+                   m * (sizeof *frame->results + sizeof *frame->ints);
     frame = tor_alloc_zero(bytes);
     if (!frame) {
         PyErr_NoMemory();

@@ -18,7 +18,8 @@ static void free_returns(TorPyGraph *self) {
     self->n_returns = -1;
 }
 
-static PyObject *graph_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs)) {
+static PyObject *graph_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                           PyObject *Py_UNUSED(kwargs)) {
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     TorPyGraph *self = (TorPyGraph *)alloc(type, 0);
     if (!self) return NULL;
@@ -63,7 +64,8 @@ static int keyed(TorPyGraph *self, PyObject *key, TorDim *dim) {
     return result;
 }
 
-int tor_py_parse_size(TorPyGraph *self, PyObject *object, int64_t input, uint32_t dim, TorDim *out) {
+int tor_py_parse_size(TorPyGraph *self, PyObject *object, int64_t input, uint32_t dim,
+                      TorDim *out) {
     if (PyObject_TypeCheck(object, tor_py_int_type)) {
         *out = ((TorPyInt *)object)->dim;
         return tor_py_same_graph(self, ((TorPyInt *)object)->owner) ? 0 : -1;
@@ -94,11 +96,13 @@ int tor_py_parse_sizes(TorPyGraph *self, PyObject *list, int64_t input, TorDim *
     if (!items) return -1;
     Py_ssize_t rank = PyTuple_Size(items);
     if (rank > TOR_MAX_RANK) {
-        PyErr_Format(tor_py_unsupported, "a tensor of rank %zd; the limit is %d", rank, TOR_MAX_RANK);
+        PyErr_Format(tor_py_unsupported, "a tensor of rank %zd; the limit is %d", rank,
+                     TOR_MAX_RANK);
         rank = -1;
     }
     for (Py_ssize_t i = 0; i < rank; i++)
-        if (tor_py_parse_size(self, PyTuple_GetItem(items, i), input, (uint32_t)i, &dims[i]) < 0) rank = -1;
+        if (tor_py_parse_size(self, PyTuple_GetItem(items, i), input, (uint32_t)i, &dims[i]) < 0)
+            rank = -1;
     Py_DECREF(items);
     return (int)rank;
 }
@@ -118,7 +122,8 @@ static PyObject *add_input(PyObject *object, PyObject *args, PyObject *kwargs) {
     PyObject *sizes, *strides = Py_None;
     int contiguous = 0, frozen = 0;
     TorPyGraph *self = tor_py_graph_alive(object);
-    if (!self || !PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|Opp:add_input", names, &name, &dtype_name, &sizes, &strides, &contiguous, &frozen))
+    if (!self || !PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|Opp:add_input", names, &name,
+                                              &dtype_name, &sizes, &strides, &contiguous, &frozen))
         return NULL;
     TorDtype dtype;
     TorDim dims[TOR_MAX_RANK], stride[TOR_MAX_RANK];
@@ -129,7 +134,9 @@ static PyObject *add_input(PyObject *object, PyObject *args, PyObject *kwargs) {
     if (strides != Py_None) {
         int n = tor_py_parse_sizes(self, strides, -1, stride);
         if (n < 0) return NULL;
-        if (n != rank) return PyErr_Format(PyExc_ValueError, "input %s: %d strides for rank %d", name, n, rank);
+        if (n != rank)
+            return PyErr_Format(PyExc_ValueError, "input %s: %d strides for rank %d", name, n,
+                                rank);
     }
     TorValue *value;
     ToroidStatus status = tor_graph_add_input(self->graph, name, dtype, rank, dims, frozen, &value);
@@ -162,7 +169,8 @@ static PyObject *size(PyObject *object, PyObject *key) {
 // ---------------------------------------------------------------- nodes
 
 /// Arguments in `arena`, then the call; the importer's answer as a Python object.
-static PyObject *call_with(TorPyGraph *self, TorArena *arena, const char *target, PyObject *args, PyObject *kwargs, const char *origin) {
+static PyObject *call_with(TorPyGraph *self, TorArena *arena, const char *target, PyObject *args,
+                           PyObject *kwargs, const char *origin) {
     TorArg positional, result;
     if (tor_py_argument(self, arena, args, &positional) < 0) return NULL;
     Py_ssize_t n_kw = kwargs == Py_None ? 0 : PyDict_Size(kwargs), at = 0;
@@ -174,7 +182,8 @@ static PyObject *call_with(TorPyGraph *self, TorArena *arena, const char *target
         kw_names[i] = PyUnicode_AsUTF8AndSize(key, NULL);
         if (!kw_names[i] || tor_py_argument(self, arena, item, &kw_args[i]) < 0) return NULL;
     }
-    ToroidStatus status = tor_backend_import(self->graph, target, positional.list, positional.count, kw_names, kw_args, (int)n_kw, origin, &result);
+    ToroidStatus status = tor_backend_import(self->graph, target, positional.list, positional.count,
+                                             kw_names, kw_args, (int)n_kw, origin, &result);
     if (status != TOROID_OK) return tor_py_raise(status);
     return tor_py_result(self, &result);
 }
@@ -183,8 +192,10 @@ static PyObject *call(PyObject *object, PyObject *args) {
     const char *target, *origin = NULL;
     PyObject *call_args, *call_kwargs = Py_None;
     TorPyGraph *self = tor_py_graph_alive(object);
-    if (!self || !PyArg_ParseTuple(args, "sO|Oz:call", &target, &call_args, &call_kwargs, &origin)) return NULL;
-    if ((!PyTuple_Check(call_args) && !PyList_Check(call_args)) || (call_kwargs != Py_None && !PyDict_Check(call_kwargs)))
+    if (!self || !PyArg_ParseTuple(args, "sO|Oz:call", &target, &call_args, &call_kwargs, &origin))
+        return NULL;
+    if ((!PyTuple_Check(call_args) && !PyList_Check(call_args)) ||
+        (call_kwargs != Py_None && !PyDict_Check(call_kwargs)))
         return PyErr_Format(PyExc_TypeError, "call() takes a name, a tuple, a dict and a name");
     TorArena *arena = NULL;
     ToroidStatus status = tor_arena_create(&arena);
@@ -215,22 +226,27 @@ static PyObject *compile(PyObject *object, PyObject *args, PyObject *kwargs) {
 static PyMethodDef methods[] = {
     {"add_input", (PyCFunction)(void (*)(void))add_input, METH_VARARGS | METH_KEYWORDS,
      "add_input(name, dtype, sizes, strides=None, contiguous=False, frozen=False) -> Value\n\n"
-     "A size is an int, an Int, or a key: its first occurrence names the size of this input's dim."},
-    {"add_int_input", add_int_input, METH_VARARGS, "add_int_input(name, key) -> Int\n\nAn integer input; key may be None."},
+     "A size is an int, an Int, or a key: its first occurrence names the size of this input's "
+     "dim."},
+    {"add_int_input", add_int_input, METH_VARARGS,
+     "add_int_input(name, key) -> Int\n\nAn integer input; key may be None."},
     {"size", size, METH_O, "size(key) -> Int | int\n\nThe integer of a key that occurred."},
     {"call", call, METH_VARARGS,
-     "call(target, args, kwargs=None, origin=None) -> Value | Int | int | float | bool | tuple | None\n\n"
+     "call(target, args, kwargs=None, origin=None) -> Value | Int | int | float | bool | tuple | "
+     "None\n\n"
      "Adds one ATen call. Raises Unsupported with the reason where the importer refuses it."},
     {"external", tor_py_graph_external, METH_VARARGS,
      "external(callable, inputs, ints, outputs, reason, random) -> tuple of Values\n\n"
      "A node that Python runs: callable is its number, outputs a list of (dtype, sizes)."},
     {"set_outputs", tor_py_graph_set_outputs, METH_VARARGS,
      "set_outputs(returned, layouts, writes)\n\n"
-     "returned: Values, Ints, ints and None. layouts: for each None, ('strides', [...]) or ('order', [...]).\n"
+     "returned: Values, Ints, ints and None. layouts: for each None, ('strides', [...]) or "
+     "('order', [...]).\n"
      "writes: (Value, number of the input that it is written to)."},
     {"text", text, METH_NOARGS, "text() -> str\n\nThe graph as a table."},
     {"compile", (PyCFunction)(void (*)(void))compile, METH_VARARGS | METH_KEYWORDS,
-     "compile(callables, constants, threads=0, freeze=True, reference=False, precision='f32', unguarded=False) -> Executable\n\n"
+     "compile(callables, constants, threads=0, freeze=True, reference=False, precision='f32', "
+     "unguarded=False) -> Executable\n\n"
      "Ends the graph's life, also where it fails."},
     {0},
 };

@@ -1,18 +1,23 @@
-/// Graph.external() and Graph.set_outputs(): nodes that Python runs, and what a compiled graph returns.
+/// Graph.external() and Graph.set_outputs(): nodes that Python runs, and what a compiled graph
+/// returns.
 #include <string.h>
 
 #include "graph_object.h"
 
 // ---------------------------------------------------------------- external nodes
 
-static PyObject *external_with(TorPyGraph *self, TorArena *arena, long long callable, PyObject *inputs, PyObject *ints, PyObject *outputs, const char *reason, int random) {
-    int n_inputs = (int)PyList_Size(inputs), n_ints = (int)PyList_Size(ints), n_outputs = (int)PyList_Size(outputs);
+static PyObject *external_with(TorPyGraph *self, TorArena *arena, long long callable,
+                               PyObject *inputs, PyObject *ints, PyObject *outputs,
+                               const char *reason, int random) {
+    int n_inputs = (int)PyList_Size(inputs), n_ints = (int)PyList_Size(ints),
+        n_outputs = (int)PyList_Size(outputs);
     TorValue **values = tor_arena_alloc(arena, (size_t)(n_inputs + 1) * sizeof *values);
     TorDim *operands = tor_arena_alloc(arena, (size_t)(n_ints + 1) * sizeof *operands);
     if (!values || !operands) return PyErr_NoMemory();
     for (int i = 0; i < n_inputs; i++) {
         PyObject *item = PyList_GetItem(inputs, i);
-        if (!PyObject_TypeCheck(item, tor_py_value_type)) return PyErr_Format(PyExc_TypeError, "external input %d is no Value", i);
+        if (!PyObject_TypeCheck(item, tor_py_value_type))
+            return PyErr_Format(PyExc_TypeError, "external input %d is no Value", i);
         if (!tor_py_same_graph(self, ((TorPyValue *)item)->owner)) return NULL;
         values[i] = ((TorPyValue *)item)->value;
     }
@@ -20,12 +25,18 @@ static PyObject *external_with(TorPyGraph *self, TorArena *arena, long long call
         if (tor_py_parse_size(self, PyList_GetItem(ints, i), -1, 0, &operands[i]) < 0) return NULL;
 
     // Output types are read first: a refusal must leave no node behind.
-    struct { TorDtype dtype; int rank; TorDim dims[TOR_MAX_RANK]; } *types = tor_arena_alloc(arena, (size_t)(n_outputs + 1) * sizeof *types);
+    struct {
+        TorDtype dtype;
+        int rank;
+        TorDim dims[TOR_MAX_RANK];
+    } *types = tor_arena_alloc(arena, (size_t)(n_outputs + 1) * sizeof *types);
     if (!types) return PyErr_NoMemory();
     for (int i = 0; i < n_outputs; i++) {
         const char *dtype;
         PyObject *sizes;
-        if (!PyArg_ParseTuple(PyList_GetItem(outputs, i), "sO", &dtype, &sizes) || tor_py_parse_dtype(dtype, &types[i].dtype) < 0) return NULL;
+        if (!PyArg_ParseTuple(PyList_GetItem(outputs, i), "sO", &dtype, &sizes) ||
+            tor_py_parse_dtype(dtype, &types[i].dtype) < 0)
+            return NULL;
         types[i].rank = tor_py_parse_sizes(self, sizes, -1, types[i].dims);
         if (types[i].rank < 0) return NULL;
     }
@@ -36,7 +47,8 @@ static PyObject *external_with(TorPyGraph *self, TorArena *arena, long long call
         TOR_A_DIMS(operands, operands, n_ints),
     };
     TorNode *node;
-    ToroidStatus status = tor_graph_add(self->graph, NULL, TOR_OP_external, values, n_inputs, attrs, (int)TOR_COUNT_OF(attrs), n_outputs, &node);
+    ToroidStatus status = tor_graph_add(self->graph, NULL, TOR_OP_external, values, n_inputs, attrs,
+                                        (int)TOR_COUNT_OF(attrs), n_outputs, &node);
     if (status != TOROID_OK) return tor_py_raise(status);
     PyObject *result = PyTuple_New(n_outputs);
     for (int i = 0; result && i < n_outputs; i++) {
@@ -57,7 +69,9 @@ PyObject *tor_py_graph_external(PyObject *object, PyObject *args) {
     PyObject *inputs, *ints, *outputs;
     int random;
     TorPyGraph *self = tor_py_graph_alive(object);
-    if (!self || !PyArg_ParseTuple(args, "LOOOsp:external", &callable, &inputs, &ints, &outputs, &reason, &random)) return NULL;
+    if (!self || !PyArg_ParseTuple(args, "LOOOsp:external", &callable, &inputs, &ints, &outputs,
+                                   &reason, &random))
+        return NULL;
     if (!PyList_Check(inputs) || !PyList_Check(ints) || !PyList_Check(outputs))
         return PyErr_Format(PyExc_TypeError, "external() takes lists of inputs, ints and outputs");
     TorArena *arena = NULL;
@@ -80,13 +94,15 @@ static ToroidStatus int_as_tensor(TorGraph *g, TorDim dim, TorValue **out) {
         TOR_A_INT(step, 1),
     };
     TorNode *node;
-    TOR_TRY(tor_graph_add(g, NULL, TOR_OP_arange, NULL, 0, attrs, (int)TOR_COUNT_OF(attrs), 1, &node));
+    TOR_TRY(
+        tor_graph_add(g, NULL, TOR_OP_arange, NULL, 0, attrs, (int)TOR_COUNT_OF(attrs), 1, &node));
     *out = node->outputs[0];
     return TOROID_OK;
 }
 
 /// One returned item: fills returns[i], and values[*n] where it takes an output.
-static int parse_return(TorPyGraph *self, PyObject *item, TorPyReturn *ret, TorValue **values, int *n) {
+static int parse_return(TorPyGraph *self, PyObject *item, TorPyReturn *ret, TorValue **values,
+                        int *n) {
     if (PyObject_TypeCheck(item, tor_py_value_type)) {
         if (!tor_py_same_graph(self, ((TorPyValue *)item)->owner)) return -1;
         values[*n] = ((TorPyValue *)item)->value;
@@ -104,7 +120,8 @@ static int parse_return(TorPyGraph *self, PyObject *item, TorPyReturn *ret, TorV
         return 0;
     }
     if (item != Py_None && !PyLong_Check(item) && !PyFloat_Check(item)) {
-        PyErr_SetString(tor_py_unsupported, "an output that is neither a tensor nor an integer nor None");
+        PyErr_SetString(tor_py_unsupported,
+                        "an output that is neither a tensor nor an integer nor None");
         return -1;
     }
     Py_INCREF(item);
@@ -121,7 +138,8 @@ static int set_layout(TorPyGraph *self, int output, int rank, PyObject *layout) 
     int order[TOR_MAX_RANK];
     if (!PyArg_ParseTuple(layout, "sO!", &kind, &PyList_Type, &list)) return -1;
     if (PyList_Size(list) != rank) {
-        PyErr_Format(PyExc_ValueError, "output %d: a layout of %zd dims for rank %d", output, PyList_Size(list), rank);
+        PyErr_Format(PyExc_ValueError, "output %d: a layout of %zd dims for rank %d", output,
+                     PyList_Size(list), rank);
         return -1;
     }
     for (int i = 0; i < rank; i++) {
@@ -130,13 +148,15 @@ static int set_layout(TorPyGraph *self, int output, int rank, PyObject *layout) 
         order[i] = (int)strides[i];
     }
     bool ordered = !strcmp(kind, "order");
-    ToroidStatus status = tor_graph_set_output_layout(self->graph, output, ordered ? NULL : strides, ordered ? order : NULL);
+    ToroidStatus status = tor_graph_set_output_layout(self->graph, output, ordered ? NULL : strides,
+                                                      ordered ? order : NULL);
     if (status == TOROID_OK) return 0;
     tor_py_raise(status);
     return -1;
 }
 
-static int set_outputs_with(TorPyGraph *self, TorArena *arena, PyObject *returned, PyObject *layouts, PyObject *writes) {
+static int set_outputs_with(TorPyGraph *self, TorArena *arena, PyObject *returned,
+                            PyObject *layouts, PyObject *writes) {
     int count = (int)PyList_Size(returned), n_writes = (int)PyList_Size(writes), n = 0;
     if (PyList_Size(layouts) != count) {
         PyErr_SetString(PyExc_ValueError, "one layout for each returned item is needed");
@@ -153,17 +173,20 @@ static int set_outputs_with(TorPyGraph *self, TorArena *arena, PyObject *returne
     }
     self->n_returns = 0;
     for (int i = 0; i < count; i++) {
-        if (parse_return(self, PyList_GetItem(returned, i), &self->returns[i], values, &n) < 0) return -1;
+        if (parse_return(self, PyList_GetItem(returned, i), &self->returns[i], values, &n) < 0)
+            return -1;
         self->n_returns++;
     }
     for (int i = 0; i < n; i++) into[i] = -1;
     for (int i = 0; i < n_writes; i++, n++) {
         PyObject *value;
         unsigned int input;
-        if (!PyArg_ParseTuple(PyList_GetItem(writes, i), "O!I", tor_py_value_type, &value, &input)) return -1;
+        if (!PyArg_ParseTuple(PyList_GetItem(writes, i), "O!I", tor_py_value_type, &value, &input))
+            return -1;
         if (!tor_py_same_graph(self, ((TorPyValue *)value)->owner)) return -1;
         if (input >= self->graph->n_inputs) {
-            PyErr_Format(PyExc_ValueError, "a write into input %u of %u", input, self->graph->n_inputs);
+            PyErr_Format(PyExc_ValueError, "a write into input %u of %u", input,
+                         self->graph->n_inputs);
             return -1;
         }
         values[n] = ((TorPyValue *)value)->value;
@@ -178,7 +201,9 @@ static int set_outputs_with(TorPyGraph *self, TorArena *arena, PyObject *returne
     }
     for (int i = 0; i < count; i++) {
         const TorPyReturn *r = &self->returns[i];
-        if (r->kind == TOR_PY_TENSOR && set_layout(self, r->output, values[r->output]->rank, PyList_GetItem(layouts, i)) < 0) return -1;
+        if (r->kind == TOR_PY_TENSOR &&
+            set_layout(self, r->output, values[r->output]->rank, PyList_GetItem(layouts, i)) < 0)
+            return -1;
     }
     return 0;
 }
@@ -186,7 +211,9 @@ static int set_outputs_with(TorPyGraph *self, TorArena *arena, PyObject *returne
 PyObject *tor_py_graph_set_outputs(PyObject *object, PyObject *args) {
     PyObject *returned, *layouts, *writes;
     TorPyGraph *self = tor_py_graph_alive(object);
-    if (!self || !PyArg_ParseTuple(args, "O!O!O!:set_outputs", &PyList_Type, &returned, &PyList_Type, &layouts, &PyList_Type, &writes)) return NULL;
+    if (!self || !PyArg_ParseTuple(args, "O!O!O!:set_outputs", &PyList_Type, &returned,
+                                   &PyList_Type, &layouts, &PyList_Type, &writes))
+        return NULL;
     if (self->written) return PyErr_Format(PyExc_ValueError, "set_outputs() was called before");
     TorArena *arena = NULL;
     ToroidStatus status = tor_arena_create(&arena);

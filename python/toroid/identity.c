@@ -1,15 +1,16 @@
-/// Tensors as keys: a number for each tensor object that no other ever gets, and its version counter.
+/// Tensors as keys: a number for each tensor object that no other ever gets, and its version
+/// counter.
 ///
-/// A freed tensor's address and version are soon met again, so the address alone is no key. The table
-/// below maps the object's address to its number and holds a weak reference to it, whose callback
-/// removes the entry and tells the frozen table. Everything here runs under the GIL.
+/// A freed tensor's address and version are soon met again, so the address alone is no key. The
+/// table below maps the object's address to its number and holds a weak reference to it, whose
+/// callback removes the entry and tells the frozen table. Everything here runs under the GIL.
 #include "core.h"
 
 typedef struct {
     PyObject *object;   ///< borrowed; NULL: empty
     PyObject *weakref;  ///< owned
     uint64_t uid;
-    bool inference;     ///< has no version counter
+    bool inference;  ///< has no version counter
 } Entry;
 
 static struct {
@@ -34,13 +35,15 @@ int tor_py_identity_attach(PyObject *version, PyObject *is_inference) {
 
 static size_t slot_of(const PyObject *object) {
     // Objects are at least 16 bytes apart; Fibonacci hashing spreads what is left.
-    return (size_t)(((uintptr_t)object >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (table.capacity - 1);
+    return (size_t)(((uintptr_t)object >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 20) &
+           (table.capacity - 1);
 }
 
 /// The entry of `object`, or the empty one where it would stand.
 static Entry *find(const PyObject *object) {
     size_t i = slot_of(object);
-    while (table.entries[i].object && table.entries[i].object != object) i = (i + 1) & (table.capacity - 1);
+    while (table.entries[i].object && table.entries[i].object != object)
+        i = (i + 1) & (table.capacity - 1);
     return &table.entries[i];
 }
 
@@ -129,7 +132,8 @@ static int look_up(PyObject *tensor, TorPySeen *seen) {
 
 int tor_py_identity(PyObject *tensor, TorPySeen *seen, uint64_t *uid, int64_t *version) {
     // An address stands for the same tensor as long as no tensor of the table has died.
-    if ((seen->object != tensor || seen->losses != table.losses) && look_up(tensor, seen) < 0) return -1;
+    if ((seen->object != tensor || seen->losses != table.losses) && look_up(tensor, seen) < 0)
+        return -1;
     *uid = seen->uid;
     *version = 0;
     if (seen->inference) return 0;

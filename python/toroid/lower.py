@@ -198,6 +198,9 @@ class _Lowering:
             return self.write(node)
         if _torch.is_getitem(node.target):
             return self.item(node)
+        known = _torch.known_number(node.meta.get("val"))
+        if known is not None:
+            return known
         try:
             return self.native(node, self.env)
         except _Refused as refusal:

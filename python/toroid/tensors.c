@@ -14,26 +14,31 @@ static PyObject *tensor_type, *is_neg, *get_num_threads;
 static const struct {
     uint8_t code, bits;
 } dlpack_types[TOR_DTYPE_COUNT] = {
-    [TOR_bool] = {DLPACK_BOOL, 8},      [TOR_uint8] = {DLPACK_UINT, 8},      [TOR_int8] = {DLPACK_INT, 8},
-    [TOR_int16] = {DLPACK_INT, 16},     [TOR_int32] = {DLPACK_INT, 32},      [TOR_int64] = {DLPACK_INT, 64},
-    [TOR_float16] = {DLPACK_FLOAT, 16}, [TOR_bfloat16] = {DLPACK_BFLOAT, 16}, [TOR_float32] = {DLPACK_FLOAT, 32},
-    [TOR_float64] = {DLPACK_FLOAT, 64},
+    [TOR_bool] = {DLPACK_BOOL, 8},      [TOR_uint8] = {DLPACK_UINT, 8},
+    [TOR_int8] = {DLPACK_INT, 8},       [TOR_int16] = {DLPACK_INT, 16},
+    [TOR_int32] = {DLPACK_INT, 32},     [TOR_int64] = {DLPACK_INT, 64},
+    [TOR_float16] = {DLPACK_FLOAT, 16}, [TOR_bfloat16] = {DLPACK_BFLOAT, 16},
+    [TOR_float32] = {DLPACK_FLOAT, 32}, [TOR_float64] = {DLPACK_FLOAT, 64},
 };
 
 PyObject *tor_py_attach(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *type, *capsule, *version, *inference, *negative, *threads;
-    if (!PyArg_ParseTuple(args, "OOOOOO:attach", &type, &capsule, &version, &inference, &negative, &threads)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOO:attach", &type, &capsule, &version, &inference, &negative,
+                          &threads))
+        return NULL;
     const DLPackHeader *header = PyCapsule_GetPointer(capsule, DLPACK_EXCHANGE_NAME);
     if (!header) return NULL;
     uint32_t newest = header->version.major;
     while (header && header->version.major > DLPACK_MAJOR) header = header->prev_api;
     if (!header || header->version.major != DLPACK_MAJOR) {
-        PyErr_Format(PyExc_ImportError, "this PyTorch speaks DLPack %u; Toroid needs version %d", newest, DLPACK_MAJOR);
+        PyErr_Format(PyExc_ImportError, "this PyTorch speaks DLPack %u; Toroid needs version %d",
+                     newest, DLPACK_MAJOR);
         return NULL;
     }
     const DLPackExchange *found = (const DLPackExchange *)header;
     if (!found->borrow || !found->allocate || !found->to_py) {
-        PyErr_SetString(PyExc_ImportError, "this PyTorch's DLPack exchange table lacks functions that Toroid needs");
+        PyErr_SetString(PyExc_ImportError,
+                        "this PyTorch's DLPack exchange table lacks functions that Toroid needs");
         return NULL;
     }
     if (tor_py_identity_attach(version, inference) < 0) return NULL;
@@ -46,7 +51,8 @@ PyObject *tor_py_attach(PyObject *Py_UNUSED(module), PyObject *args) {
 
 bool tor_py_attached(void) {
     if (exchange) return true;
-    PyErr_SetString(PyExc_RuntimeError, "toroid._core is not attached to PyTorch: import toroid.backend first");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "toroid._core is not attached to PyTorch: import toroid.backend first");
     return false;
 }
 
@@ -54,7 +60,8 @@ bool tor_py_attached(void) {
 static int no_tensor(PyObject *object, const char *what, int number) {
     PyObject *error[3];
     PyErr_Fetch(&error[0], &error[1], &error[2]);
-    PyObject *type = PyObject_IsInstance(object, tensor_type) == 0 ? PyType_GetName(Py_TYPE(object)) : NULL;
+    PyObject *type =
+        PyObject_IsInstance(object, tensor_type) == 0 ? PyType_GetName(Py_TYPE(object)) : NULL;
     if (!type) {
         PyErr_Restore(error[0], error[1], error[2]);
         return -1;
@@ -73,7 +80,9 @@ int tor_py_borrow(PyObject *object, const char *what, int number, TorPyTensor *o
         return -1;
     }
     int dtype = 0;
-    while (dtype < TOR_DTYPE_COUNT && (dlpack_types[dtype].code != t.dtype.code || dlpack_types[dtype].bits != t.dtype.bits)) dtype++;
+    while (dtype < TOR_DTYPE_COUNT &&
+           (dlpack_types[dtype].code != t.dtype.code || dlpack_types[dtype].bits != t.dtype.bits))
+        dtype++;
     if (dtype == TOR_DTYPE_COUNT || t.dtype.lanes != 1) {
         PyErr_Format(PyExc_ValueError, "%s %d: a dtype that Toroid does not have", what, number);
         return -1;
@@ -82,11 +91,14 @@ int tor_py_borrow(PyObject *object, const char *what, int number, TorPyTensor *o
         bool empty = false;
         for (int i = 0; i < t.ndim; i++) empty |= t.shape[i] == 0;
         if (!empty) {
-            PyErr_Format(PyExc_ValueError, "%s %d: a tensor without memory (a FakeTensor or a wrapper subclass?)", what, number);
+            PyErr_Format(PyExc_ValueError,
+                         "%s %d: a tensor without memory (a FakeTensor or a wrapper subclass?)",
+                         what, number);
             return -1;
         }
     }
-    *out = (TorPyTensor){t.data ? (char *)t.data + t.byte_offset : NULL, (TorDtype)dtype, t.ndim, t.shape, t.strides};
+    *out = (TorPyTensor){t.data ? (char *)t.data + t.byte_offset : NULL, (TorDtype)dtype, t.ndim,
+                         t.shape, t.strides};
     return 0;
 }
 
@@ -110,20 +122,24 @@ static void set_error(void *Py_UNUSED(ctx), const char *kind, const char *messag
     PyErr_Format(PyExc_MemoryError, "an output could not be allocated: %s: %s", kind, message);
 }
 
-PyObject *tor_py_new_tensor(TorDtype dtype, int rank, const int64_t *size, const int64_t *stride, void **data) {
+PyObject *tor_py_new_tensor(TorDtype dtype, int rank, const int64_t *size, const int64_t *stride,
+                            void **data) {
     int64_t row_major[TOR_MAX_RANK], shape[TOR_MAX_RANK], extent = 1;
     if (!stride) {
         int64_t next = 1;
         for (int i = rank; i-- > 0; next *= TOR_MAX(size[i], 1)) row_major[i] = next;
         stride = row_major;
     }
-    for (int i = 0; i < rank; i++) extent = size[i] == 0 || extent == 0 ? 0 : extent + (size[i] - 1) * stride[i];
+    for (int i = 0; i < rank; i++)
+        extent = size[i] == 0 || extent == 0 ? 0 : extent + (size[i] - 1) * stride[i];
     memcpy(shape, size, (size_t)rank * sizeof(int64_t));
 
-    // The allocator makes row-major memory only. What it made is described anew before PyTorch takes
-    // it back: PyTorch copies sizes and strides from the description.
-    DLTensor prototype = {
-        .device = {DLPACK_CPU, 0}, .ndim = 1, .dtype = {dlpack_types[dtype].code, dlpack_types[dtype].bits, 1}, .shape = &extent};
+    // The allocator makes row-major memory only. What it made is described anew before PyTorch
+    // takes it back: PyTorch copies sizes and strides from the description.
+    DLTensor prototype = {.device = {DLPACK_CPU, 0},
+                          .ndim = 1,
+                          .dtype = {dlpack_types[dtype].code, dlpack_types[dtype].bits, 1},
+                          .shape = &extent};
     DLManagedTensor *managed = NULL;
     if (exchange->allocate(&prototype, &managed, NULL, set_error) < 0) return NULL;
     int64_t strides[TOR_MAX_RANK];
@@ -147,13 +163,15 @@ bool tor_py_is_row_major(int rank, const int64_t *size, const int64_t *stride) {
     return row_major;
 }
 
-void tor_py_copy(int rank, const int64_t *size, size_t bytes, void *dst, const int64_t *dst_stride, const void *src, const int64_t *src_stride) {
+void tor_py_copy(int rank, const int64_t *size, size_t bytes, void *dst, const int64_t *dst_stride,
+                 const void *src, const int64_t *src_stride) {
     for (int i = 0; i < rank; i++)
         if (size[i] == 0) return;
     // Dims from the right that are dense in both are one block.
     size_t block = bytes;
     int64_t dense = 1;
-    while (rank > 0 && (size[rank - 1] == 1 || (dst_stride[rank - 1] == dense && src_stride[rank - 1] == dense))) {
+    while (rank > 0 && (size[rank - 1] == 1 ||
+                        (dst_stride[rank - 1] == dense && src_stride[rank - 1] == dense))) {
         dense *= size[--rank];
         block = bytes * (size_t)dense;
     }

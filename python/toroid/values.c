@@ -1,14 +1,15 @@
 /// The types Value (a tensor of a graph) and Int (an integer of a graph that is not known yet).
 ///
-/// Int has Python's integer arithmetic, so that size expressions of any frontend can be evaluated on
-/// it; what can be folded comes back as a Python int.
+/// Int has Python's integer arithmetic, so that size expressions of any frontend can be evaluated
+/// on it; what can be folded comes back as a Python int.
 #include "core.h"
 
 PyTypeObject *tor_py_value_type, *tor_py_int_type;
 
 bool tor_py_same_graph(const TorPyGraph *graph, const TorPyGraph *owner) {
     if (graph == owner && graph->graph) return true;
-    PyErr_SetString(PyExc_ValueError, graph == owner ? "the graph is compiled already" : "a value of another graph");
+    PyErr_SetString(PyExc_ValueError,
+                    graph == owner ? "the graph is compiled already" : "a value of another graph");
     return false;
 }
 
@@ -50,7 +51,8 @@ PyObject *tor_py_int_new(TorPyGraph *owner, TorDim dim) {
 static PyObject *value_repr(PyObject *self) {
     TorPyValue *v = (TorPyValue *)self;
     if (!v->owner->graph) return PyUnicode_FromString("<Value of a compiled graph>");
-    return PyUnicode_FromFormat("<Value %%%u %s, rank %d>", v->value->id, tor_dtype_name(v->value->dtype), v->value->rank);
+    return PyUnicode_FromFormat("<Value %%%u %s, rank %d>", v->value->id,
+                                tor_dtype_name(v->value->dtype), v->value->rank);
 }
 
 static PyObject *value_dtype(PyObject *self, void *Py_UNUSED(closure)) {
@@ -69,7 +71,8 @@ static PyObject *int_repr(PyObject *self) {
     TorPyInt *i = (TorPyInt *)self;
     char text[256];
     if (!i->owner->graph) return PyUnicode_FromString("<Int of a compiled graph>");
-    return PyUnicode_FromFormat("<Int %s>", tor_int_print(i->owner->graph, i->dim, text, sizeof text));
+    return PyUnicode_FromFormat("<Int %s>",
+                                tor_int_print(i->owner->graph, i->dim, text, sizeof text));
 }
 
 // ---------------------------------------------------------------- arithmetic
@@ -115,7 +118,8 @@ static PyObject *int_pow(PyObject *a, PyObject *b, PyObject *modulus) {
 static PyObject *int_neg(PyObject *a) {
     TorPyGraph *graph = ((TorPyInt *)a)->owner;
     if (!tor_py_same_graph(graph, graph)) return NULL;
-    return tor_py_int_new(graph, tor_int_sub(graph->graph, tor_int_const(graph->graph, 0), ((TorPyInt *)a)->dim));
+    return tor_py_int_new(
+        graph, tor_int_sub(graph->graph, tor_int_const(graph->graph, 0), ((TorPyInt *)a)->dim));
 }
 
 static PyGetSetDef value_fields[] = {
@@ -131,8 +135,9 @@ static PyType_Slot value_slots[] = {
     {Py_tp_getset, value_fields},
     {0, NULL},
 };
-PyType_Spec tor_py_value_spec = {
-    "toroid._core.Value", sizeof(TorPyValue), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, value_slots};
+PyType_Spec tor_py_value_spec = {"toroid._core.Value", sizeof(TorPyValue), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                 value_slots};
 
 static PyType_Slot int_slots[] = {
     {Py_tp_doc, "An integer of a Graph that is known when the graph is called."},
@@ -147,5 +152,5 @@ static PyType_Slot int_slots[] = {
     {Py_nb_negative, int_neg},
     {0, NULL},
 };
-PyType_Spec tor_py_int_spec = {
-    "toroid._core.Int", sizeof(TorPyInt), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, int_slots};
+PyType_Spec tor_py_int_spec = {"toroid._core.Int", sizeof(TorPyInt), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, int_slots};

@@ -20,7 +20,9 @@ static ToroidStatus create_call(TorCall **out, TorExecutable *exe) {
     call->exe = exe;
     call->inputs = tor_alloc_zero((exe->g->n_inputs + 1) * sizeof *call->inputs);
     call->states = tor_alloc_zero((exe->n_frozen + 1) * sizeof *call->states);
-    ToroidStatus status = call->inputs && call->states ? tor_context_create(&call->context, exe->plan) : tor_no_memory();
+    ToroidStatus status = call->inputs && call->states
+                              ? tor_context_create(&call->context, exe->plan)
+                              : tor_no_memory();
     if (status != TOROID_OK) tor_call_destroy(&call);
     *out = call;
     return status;
@@ -29,14 +31,18 @@ static ToroidStatus create_call(TorCall **out, TorExecutable *exe) {
 static ToroidStatus take_call(TorExecutable *exe, TorCall **out) {
     pthread_mutex_lock(&exe->lock);
     TorCall *call = exe->idle;
-    if (call) exe->idle = call->next;
-    else exe->contexts++;
+    if (call)
+        exe->idle = call->next;
+    else
+        exe->contexts++;
     pthread_mutex_unlock(&exe->lock);
     *out = call;
     return call ? TOROID_OK : create_call(out, exe);
 }
 
-static const char *input_name(const TorExecutable *exe, uint32_t i) { return exe->g->inputs[i].name ? exe->g->inputs[i].name : "?"; }
+static const char *input_name(const TorExecutable *exe, uint32_t i) {
+    return exe->g->inputs[i].name ? exe->g->inputs[i].name : "?";
+}
 
 static int64_t stride_of(const TorPlanInput *in, int rank, int dim) {
     int64_t stride = 1;
@@ -59,21 +65,27 @@ static size_t extent(const TorPlanInput *in, const TorValue *v) {
     return (size_t)(last + 1) * tor_dtype_size(v->dtype);
 }
 
-static ToroidStatus check_input(const TorExecutable *exe, const TorPlanInput *inputs, const TorInputCheck *c, int64_t value) {
+static ToroidStatus check_input(const TorExecutable *exe, const TorPlanInput *inputs,
+                                const TorInputCheck *c, int64_t value) {
     const TorPlanInput *in = &inputs[c->input];
     int rank = exe->g->inputs[c->input].value->rank;
-    const char *how = tor_int_get(exe->g, c->expected)->op == TOR_INT_const ? "compiled for" : "by the other inputs it must be";
+    const char *how = tor_int_get(exe->g, c->expected)->op == TOR_INT_const
+                          ? "compiled for"
+                          : "by the other inputs it must be";
     if (c->dim >= 0) {
         if (in->size[c->dim] == value) return TOROID_OK;
-        return tor_invalid("input %s: dim %d has size %" PRId64 ", %s %" PRId64, input_name(exe, c->input), c->dim, in->size[c->dim], how, value);
+        return tor_invalid("input %s: dim %d has size %" PRId64 ", %s %" PRId64,
+                           input_name(exe, c->input), c->dim, in->size[c->dim], how, value);
     }
     int d = -1 - c->dim;
     if (in->size[d] <= 1 || is_empty(in, rank) || stride_of(in, rank, d) == value) return TOROID_OK;
-    return tor_invalid("input %s: dim %d has stride %" PRId64 ", %s %" PRId64, input_name(exe, c->input), d, stride_of(in, rank, d), how, value);
+    return tor_invalid("input %s: dim %d has stride %" PRId64 ", %s %" PRId64,
+                       input_name(exe, c->input), d, stride_of(in, rank, d), how, value);
 }
 
 static ToroidStatus check_inputs(const TorExecutable *exe, const TorPlanInput *inputs) {
-    for (size_t i = 0; i < exe->n_static_checks; i++) TOR_TRY(check_input(exe, inputs, &exe->checks[i], exe->checks[i].value));
+    for (size_t i = 0; i < exe->n_static_checks; i++)
+        TOR_TRY(check_input(exe, inputs, &exe->checks[i], exe->checks[i].value));
     for (uint32_t i = 0; i < exe->n_inputs; i++) {
         const TorInput *input = &exe->g->inputs[i];
         const TorPlanInput *in = &inputs[i];
@@ -84,30 +96,41 @@ static ToroidStatus check_inputs(const TorExecutable *exe, const TorPlanInput *i
             if (in->size[d] != 1 && in->stride[d] != stride) row_major = false;
             stride *= in->size[d];
         }
-        if (!row_major && stride != 0) return tor_invalid("input %s: not row-major, as it was compiled for", input_name(exe, i));
+        if (!row_major && stride != 0)
+            return tor_invalid("input %s: not row-major, as it was compiled for",
+                               input_name(exe, i));
     }
     return TOROID_OK;
 }
 
 static ToroidStatus begin(TorCall *call, const TorCallInput *inputs) {
     TorExecutable *exe = call->exe;
-    for (uint32_t i = 0; i < exe->n_inputs; i++) call->inputs[i] = (TorPlanInput){inputs[i].data, inputs[i].size, inputs[i].stride, inputs[i].value};
+    for (uint32_t i = 0; i < exe->n_inputs; i++)
+        call->inputs[i] =
+            (TorPlanInput){inputs[i].data, inputs[i].size, inputs[i].stride, inputs[i].value};
     TOR_TRY(check_inputs(exe, call->inputs));
     // The sampled words are in no cache: ask for all of them before the first is needed.
     for (uint32_t k = 0; k < exe->n_frozen; k++) {
         uint32_t i = exe->frozen_inputs[k];
-        size_t bytes = exe->frozen_bytes[k] != SIZE_MAX ? exe->frozen_bytes[k] : extent(&call->inputs[i], exe->g->inputs[i].value);
-        call->states[k] = (TorFrozenState){inputs[i].uid, inputs[i].data, inputs[i].version, 0, bytes};
+        size_t bytes = exe->frozen_bytes[k] != SIZE_MAX
+                           ? exe->frozen_bytes[k]
+                           : extent(&call->inputs[i], exe->g->inputs[i].value);
+        call->states[k] =
+            (TorFrozenState){inputs[i].uid, inputs[i].data, inputs[i].version, 0, bytes};
         tor_frozen_prefetch(inputs[i].data, bytes);
     }
-    for (uint32_t k = 0; k < exe->n_frozen; k++) call->states[k].sample = tor_frozen_sample(call->states[k].data, call->states[k].bytes);
+    for (uint32_t k = 0; k < exe->n_frozen; k++)
+        call->states[k].sample = tor_frozen_sample(call->states[k].data, call->states[k].bytes);
     if (exe->prologue.count) {
         TOR_TRY(tor_frozen_set_find(call));
-        for (size_t r = 0; r < exe->prologue.count; r++) call->inputs[exe->prologue.results[r].input].data = tor_frozen_data(call->set->entries[r]);
+        for (size_t r = 0; r < exe->prologue.count; r++)
+            call->inputs[exe->prologue.results[r].input].data =
+                tor_frozen_data(call->set->entries[r]);
     }
     TOR_TRY(tor_context_begin(call->context, call->inputs));
     for (size_t i = exe->n_static_checks; i < exe->n_checks; i++)
-        TOR_TRY(check_input(exe, call->inputs, &exe->checks[i], tor_context_int(call->context, exe->checks[i].expected)));
+        TOR_TRY(check_input(exe, call->inputs, &exe->checks[i],
+                            tor_context_int(call->context, exe->checks[i].expected)));
     return TOROID_OK;
 }
 
@@ -116,8 +139,10 @@ ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, TorCa
     *out = NULL;
     TOR_TRY(take_call(exe, &call));
     ToroidStatus status = begin(call, inputs);
-    if (status == TOROID_OK) *out = call;
-    else tor_exe_end(&call);
+    if (status == TOROID_OK)
+        *out = call;
+    else
+        tor_exe_end(&call);
     return status;
 }
 
@@ -165,7 +190,8 @@ void tor_exe_stats(const TorExecutable *exe, TorExeStats *stats) {
     stats->arena_bytes = e->arena_bytes;
     stats->binds = e->binds;
     stats->contexts = e->contexts;
-    for (size_t r = 0; e->sets && r < e->prologue.count; r++) stats->weight_bytes += tor_frozen_bytes(e->sets->entries[r]);
+    for (size_t r = 0; e->sets && r < e->prologue.count; r++)
+        stats->weight_bytes += tor_frozen_bytes(e->sets->entries[r]);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -185,7 +211,9 @@ ToroidStatus tor_exe_describe(const TorExecutable *exe, char **before, char **af
     TorCall *call = e->idle;
     if (call) e->idle = call->next;
     pthread_mutex_unlock(&e->lock);
-    ToroidStatus status = *before && *after ? tor_plan_print(e->plan, call ? call->context : NULL, steps) : tor_no_memory();
+    ToroidStatus status = *before && *after
+                              ? tor_plan_print(e->plan, call ? call->context : NULL, steps)
+                              : tor_no_memory();
     if (call) {
         pthread_mutex_lock(&e->lock);
         call->next = e->idle;

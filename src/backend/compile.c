@@ -7,7 +7,8 @@
 
 static ToroidStatus run_passes(TorExecutable *exe) {
     static const char *const fusion[] = {"recognise_attention", "dce", "fold_conv", "prepack"};
-    static const char *const finish[] = {"fuse_epilogue", "fuse_groups", "dce", "inplace", "layout"};
+    static const char *const finish[] = {"fuse_epilogue", "fuse_groups", "dce", "inplace",
+                                         "layout"};
     int count;
     const char *const *simplify = tor_passes_simplify(&count);
     TOR_TRY(tor_passes_run(exe->g, simplify, count));
@@ -36,8 +37,10 @@ static ToroidStatus list_frozen(TorExecutable *exe) {
     for (uint32_t k = 0; k < exe->n_frozen; k++) {
         const TorInput *input = &exe->g->inputs[exe->frozen_inputs[k]];
         int64_t numel;
-        bool known = input->contiguous && tor_int_known(exe->g, tor_value_numel(exe->g, input->value), &numel);
-        exe->frozen_bytes[k] = known ? (size_t)numel * tor_dtype_size(input->value->dtype) : SIZE_MAX;
+        bool known = input->contiguous &&
+                     tor_int_known(exe->g, tor_value_numel(exe->g, input->value), &numel);
+        exe->frozen_bytes[k] =
+            known ? (size_t)numel * tor_dtype_size(input->value->dtype) : SIZE_MAX;
     }
     return TOROID_OK;
 }
@@ -48,13 +51,15 @@ bool tor_exe_tracks(const TorExecutable *exe, uint32_t input) {
     return false;
 }
 
-static ToroidStatus add_check(TorExecutable *exe, uint32_t input, int dim, TorDim expected, bool constant) {
+static ToroidStatus add_check(TorExecutable *exe, uint32_t input, int dim, TorDim expected,
+                              bool constant) {
     int64_t value = 0;
     const TorInt *x = tor_int_get(exe->g, expected);
     if (tor_int_known(exe->g, expected, &value) != constant) return TOROID_OK;
     // A size that is nothing but this dim of this input.
     if (x->op == TOR_INT_size && x->a == input && (int)x->b == dim) return TOROID_OK;
-    TOR_TRY(tor_grow((void **)&exe->checks, &exe->check_capacity, exe->n_checks + 1, sizeof *exe->checks));
+    TOR_TRY(tor_grow((void **)&exe->checks, &exe->check_capacity, exe->n_checks + 1,
+                     sizeof *exe->checks));
     exe->checks[exe->n_checks++] = (TorInputCheck){input, dim, expected, value};
     return TOROID_OK;
 }
@@ -65,9 +70,11 @@ static ToroidStatus list_checks(TorExecutable *exe) {
         for (uint32_t i = 0; i < exe->n_inputs; i++) {
             const TorInput *input = &exe->g->inputs[i];
             if (input->kind != TOR_INPUT_TENSOR) continue;
-            for (int d = 0; d < input->value->rank; d++) TOR_TRY(add_check(exe, i, d, input->value->dim[d], constant));
+            for (int d = 0; d < input->value->rank; d++)
+                TOR_TRY(add_check(exe, i, d, input->value->dim[d], constant));
             for (int d = 0; d < input->value->rank && !input->contiguous; d++)
-                if (input->stride[d] != TOR_NO_DIM) TOR_TRY(add_check(exe, i, -1 - d, input->stride[d], constant));
+                if (input->stride[d] != TOR_NO_DIM)
+                    TOR_TRY(add_check(exe, i, -1 - d, input->stride[d], constant));
         }
         if (constant) exe->n_static_checks = exe->n_checks;
     }
@@ -86,7 +93,8 @@ static ToroidStatus build_plans(TorExecutable *exe) {
     TOR_TRY(tor_plan_create(&exe->plan, exe->g));
     // The host's hook has the same shape; only the name of the tensor type differs between layers.
     _Static_assert(sizeof(TorExternalTensor) == sizeof(TorHostTensor), "one tensor, two layers");
-    tor_plan_set_external(exe->plan, (TorExternalFn)(void (*)(void))exe->options.host.external, exe->options.host.user);
+    tor_plan_set_external(exe->plan, (TorExternalFn)(void (*)(void))exe->options.host.external,
+                          exe->options.host.user);
     return TOROID_OK;
 }
 
@@ -101,15 +109,20 @@ static ToroidStatus compile(TorExecutable *exe) {
     TOR_TRY(run_passes(exe));
     double passed = tor_now();
     for (const TorNode *node = g->first; node; node = node->next) {
-        if (node->op == TOR_OP_external) exe->external_nodes++;
-        else if (tor_op_kind(node->op) != TOR_KIND_SINK && node->op != TOR_OP_input) exe->native_nodes++;
+        if (node->op == TOR_OP_external)
+            exe->external_nodes++;
+        else if (tor_op_kind(node->op) != TOR_KIND_SINK && node->op != TOR_OP_input)
+            exe->native_nodes++;
     }
     TOR_TRY(tor_graph_print(g, &exe->after));
     TOR_TRY(list_frozen(exe));
     TOR_TRY(list_checks(exe));
     TOR_TRY(build_plans(exe));
-    tor_log(1, "compiled %" PRIu64 " native and %" PRIu64 " external nodes to %zu steps, %zu frozen results; passes %.1f ms, plan %.1f ms", exe->native_nodes,
-            exe->external_nodes, tor_plan_step_count(exe->plan), exe->prologue.count, (passed - start) * 1e3, (tor_now() - passed) * 1e3);
+    tor_log(1,
+            "compiled %" PRIu64 " native and %" PRIu64
+            " external nodes to %zu steps, %zu frozen results; passes %.1f ms, plan %.1f ms",
+            exe->native_nodes, exe->external_nodes, tor_plan_step_count(exe->plan),
+            exe->prologue.count, (passed - start) * 1e3, (tor_now() - passed) * 1e3);
     return TOROID_OK;
 }
 
@@ -126,7 +139,9 @@ ToroidStatus tor_exe_compile(TorExecutable **out, TorGraph **graph, const TorOpt
     pthread_mutex_init(&exe->lock, NULL);
     tor_frozen_watch(exe);
     ToroidStatus status = TOROID_OK;
-    if (options->precision && strcmp(options->precision, "f32") != 0) status = tor_refuse("precision \"%s\": no kernel has it yet; \"f32\" does", options->precision);
+    if (options->precision && strcmp(options->precision, "f32") != 0)
+        status =
+            tor_refuse("precision \"%s\": no kernel has it yet; \"f32\" does", options->precision);
     if (options->reference) status = tor_refuse("the reference backend is not there yet");
     if (status == TOROID_OK) status = compile(exe);
     exe->options.precision = NULL;  // the caller's text
@@ -144,7 +159,8 @@ void tor_exe_destroy(TorExecutable **executable) {
         tor_call_destroy(&call);
     }
     tor_frozen_unwatch(exe);
-    for (size_t i = 0; exe->prologue_plans && i < exe->prologue.count; i++) tor_plan_destroy(&exe->prologue_plans[i]);
+    for (size_t i = 0; exe->prologue_plans && i < exe->prologue.count; i++)
+        tor_plan_destroy(&exe->prologue_plans[i]);
     tor_plan_destroy(&exe->plan);
     tor_prologue_destroy(&exe->prologue);
     tor_graph_destroy(&exe->g);

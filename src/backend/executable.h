@@ -19,18 +19,20 @@ typedef struct {
     const int64_t *size;    ///< borrowed until tor_exe_end
     const int64_t *stride;  ///< elements; NULL: row-major
     int64_t value;          ///< of an integer input
-    // Tracked inputs only (see tor_exe_tracks): the identity of the tensor. `uid` is never used twice in a process.
+    // Tracked inputs only (see tor_exe_tracks): the identity of the tensor. `uid` is never used
+    // twice in a process.
     uint64_t uid;
-    int64_t version;        ///< the host's change counter; 0 where it has none
+    int64_t version;  ///< the host's change counter; 0 where it has none
 } TorCallInput;
 
 /// A graph output, as tor_exe_begin describes it.
 typedef struct {
     TorDtype dtype;
     int rank;
-    int from_input;         ///< >= 0: the output is this input itself: return the host's own tensor; data is not used
+    int from_input;  ///< >= 0: the output is this input itself: return the host's own tensor; data
+                     ///< is not used
     int64_t size[TOR_MAX_RANK], stride[TOR_MAX_RANK];  ///< elements
-    void *data;             ///< set by the host between begin and run
+    void *data;                                        ///< set by the host between begin and run
 } TorCallOutput;
 
 /// A tensor handed to the host for an external node. Its memory belongs to the call: the host must
@@ -38,7 +40,7 @@ typedef struct {
 typedef struct {
     TorDtype dtype;
     int rank;
-    int graph_input;        ///< >= 0: this is graph input number ..: the host may use its own tensor
+    int graph_input;  ///< >= 0: this is graph input number ..: the host may use its own tensor
     const int64_t *size, *stride;
     void *data;
 } TorHostTensor;
@@ -48,8 +50,9 @@ typedef struct {
     /// Runs external node `callable` (the number given to the graph). `ints` are the node's integer
     /// operands. The host fills the memory of `outputs`, whose sizes and strides are fixed.
     /// `token` is what the host gave to tor_exe_run.
-    ToroidStatus (*external)(void *user, void *token, int64_t callable, const TorHostTensor *inputs, int n_inputs,
-                             const int64_t *ints, int n_ints, const TorHostTensor *outputs, int n_outputs);
+    ToroidStatus (*external)(void *user, void *token, int64_t callable, const TorHostTensor *inputs,
+                             int n_inputs, const int64_t *ints, int n_ints,
+                             const TorHostTensor *outputs, int n_outputs);
 } TorHost;
 
 typedef struct {
@@ -79,15 +82,17 @@ void tor_frozen_forget(uint64_t uid);
 void tor_frozen_refresh(void);
 
 typedef struct {
-    uint64_t frozen_entries, frozen_bytes, frozen_packs;  ///< process-wide; packs = prologue results made so far
-    uint64_t steps, native_nodes, external_nodes;         ///< of this executable
-    uint64_t arena_bytes;                                 ///< largest arena bound so far
+    uint64_t frozen_entries, frozen_bytes,
+        frozen_packs;  ///< process-wide; packs = prologue results made so far
+    uint64_t steps, native_nodes, external_nodes;  ///< of this executable
+    uint64_t arena_bytes;                          ///< largest arena bound so far
     uint64_t binds, contexts;
-    uint64_t weight_bytes;                                ///< packed bytes this executable uses (last set)
+    uint64_t weight_bytes;  ///< packed bytes this executable uses (last set)
 } TorExeStats;
-void tor_exe_stats(const TorExecutable *exe, TorExeStats *stats);  ///< exe may be NULL: process-wide fields only
-/// Tables for people: the graph as it came, the graph after the passes, the steps with their kernels.
-/// Free each with tor_free().
+void tor_exe_stats(const TorExecutable *exe,
+                   TorExeStats *stats);  ///< exe may be NULL: process-wide fields only
+/// Tables for people: the graph as it came, the graph after the passes, the steps with their
+/// kernels. Free each with tor_free().
 ToroidStatus tor_exe_describe(const TorExecutable *exe, char **before, char **after, char **steps);
 
 #endif

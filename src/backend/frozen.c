@@ -1,5 +1,5 @@
-// The frozen table: a hash table under one mutex. It is touched when a weight is new or has changed,
-// never by a call whose weights are the ones it saw before.
+// The frozen table: a hash table under one mutex. It is touched when a weight is new or has
+// changed, never by a call whose weights are the ones it saw before.
 #include "backend/frozen.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ enum { BUCKETS = 4096, SAMPLES = 5 };
 struct TorFrozenEntry {
     TorFrozenEntry *next;
     uint64_t key[2], epoch;
-    int references;       ///< the table's own is one of them while it is published
+    int references;  ///< the table's own is one of them while it is published
     bool published;
     void *data;
     size_t bytes;
@@ -29,10 +29,13 @@ static uint64_t n_entries, n_bytes, n_packs;
 static _Atomic uint64_t epoch = 1;
 static _Atomic(TorFrozenListener) listener;
 
-static size_t sample_at(size_t bytes, size_t i) { return bytes < 8 ? 0 : (bytes - 8) * i / (SAMPLES - 1) / 4 * 4; }
+static size_t sample_at(size_t bytes, size_t i) {
+    return bytes < 8 ? 0 : (bytes - 8) * i / (SAMPLES - 1) / 4 * 4;
+}
 
 void tor_frozen_prefetch(const void *data, size_t bytes) {
-    for (size_t i = 0; data && bytes && i < SAMPLES; i++) __builtin_prefetch((const char *)data + sample_at(bytes, i));
+    for (size_t i = 0; data && bytes && i < SAMPLES; i++)
+        __builtin_prefetch((const char *)data + sample_at(bytes, i));
 }
 
 uint64_t tor_frozen_sample(const void *data, size_t bytes) {
@@ -54,7 +57,8 @@ static TorFrozenEntry **bucket_of(const uint64_t key[2], const TorFrozenState *s
     return &buckets[hash >> 52];
 }
 
-static bool same_work(const TorFrozenEntry *e, const uint64_t key[2], const TorFrozenState *sources, int n) {
+static bool same_work(const TorFrozenEntry *e, const uint64_t key[2], const TorFrozenState *sources,
+                      int n) {
     if (e->key[0] != key[0] || e->key[1] != key[1] || e->n_sources != n) return false;
     for (int i = 0; i < n; i++)
         if (e->sources[i].uid != sources[i].uid) return false;
@@ -76,7 +80,8 @@ static void unlink_entry(TorFrozenEntry **link) {
     drop_reference(e);
 }
 
-TorFrozenEntry *tor_frozen_find(const uint64_t key[2], const TorFrozenState *sources, int n_sources) {
+TorFrozenEntry *tor_frozen_find(const uint64_t key[2], const TorFrozenState *sources,
+                                int n_sources) {
     TorFrozenEntry *found = NULL;
     uint64_t now = tor_frozen_epoch();
     pthread_mutex_lock(&lock);
@@ -91,14 +96,17 @@ TorFrozenEntry *tor_frozen_find(const uint64_t key[2], const TorFrozenState *sou
     return found;
 }
 
-ToroidStatus tor_frozen_create(TorFrozenEntry **out, const uint64_t key[2], const TorFrozenState *sources, int n_sources, size_t bytes) {
+ToroidStatus tor_frozen_create(TorFrozenEntry **out, const uint64_t key[2],
+                               const TorFrozenState *sources, int n_sources, size_t bytes) {
     TorFrozenEntry *e = tor_alloc_zero(sizeof *e + (size_t)n_sources * sizeof *sources);
     if (e) e->data = tor_alloc(bytes);
     if (!e || !e->data) {
         tor_free(e);
         return tor_no_memory();
     }
-    if (bytes >= 4u << 20) madvise((void *)(((uintptr_t)e->data + 4095) & ~(uintptr_t)4095), bytes - 4096, MADV_HUGEPAGE);
+    if (bytes >= 4u << 20)
+        madvise((void *)(((uintptr_t)e->data + 4095) & ~(uintptr_t)4095), bytes - 4096,
+                MADV_HUGEPAGE);
     memcpy(e->key, key, sizeof e->key);
     if (n_sources) memcpy(e->sources, sources, (size_t)n_sources * sizeof *sources);
     e->n_sources = n_sources;
@@ -117,8 +125,10 @@ void tor_frozen_publish(TorFrozenEntry *entry) {
     pthread_mutex_lock(&lock);
     TorFrozenEntry **bucket = bucket_of(entry->key, entry->sources, entry->n_sources);
     for (TorFrozenEntry **link = bucket; *link;) {
-        if (same_work(*link, entry->key, entry->sources, entry->n_sources)) unlink_entry(link);
-        else link = &(*link)->next;
+        if (same_work(*link, entry->key, entry->sources, entry->n_sources))
+            unlink_entry(link);
+        else
+            link = &(*link)->next;
     }
     entry->next = *bucket;
     *bucket = entry;
@@ -147,8 +157,10 @@ void tor_frozen_forget(uint64_t uid) {
         for (TorFrozenEntry **link = &buckets[b]; *link;) {
             bool uses = false;
             for (int i = 0; i < (*link)->n_sources; i++) uses |= (*link)->sources[i].uid == uid;
-            if (uses) unlink_entry(link);
-            else link = &(*link)->next;
+            if (uses)
+                unlink_entry(link);
+            else
+                link = &(*link)->next;
         }
     pthread_mutex_unlock(&lock);
 }
@@ -156,7 +168,6 @@ void tor_frozen_forget(uint64_t uid) {
 void tor_frozen_refresh(void) { atomic_fetch_add(&epoch, 1); }
 uint64_t tor_frozen_epoch(void) { return atomic_load(&epoch); }
 void tor_frozen_listen(TorFrozenListener fn) { atomic_store(&listener, fn); }
-
 
 void tor_frozen_stats(TorExeStats *stats) {
     pthread_mutex_lock(&lock);

@@ -9,7 +9,8 @@ static TorExecutable *watched;
 enum { MAX_SETS = 256 };  // of one executable: modules that share one compiled graph
 
 static void free_set(TorExecutable *exe, TorFrozenSet *set) {
-    for (size_t i = 0; set->entries && i < exe->prologue.count; i++) tor_frozen_release(&set->entries[i]);
+    for (size_t i = 0; set->entries && i < exe->prologue.count; i++)
+        tor_frozen_release(&set->entries[i]);
     tor_free(set->states);
     tor_free(set->entries);
     tor_free(set);
@@ -24,14 +25,16 @@ void tor_frozen_set_release(TorExecutable *exe, TorFrozenSet **set) {
     *set = NULL;
 }
 
-static bool matches(const TorExecutable *exe, const TorFrozenSet *set, const TorFrozenState *states) {
+static bool matches(const TorExecutable *exe, const TorFrozenSet *set,
+                    const TorFrozenState *states) {
     if (set->epoch != tor_frozen_epoch()) return false;
     for (uint32_t i = 0; i < exe->n_frozen; i++)
         if (!tor_frozen_same(&set->states[i], &states[i])) return false;
     return true;
 }
 
-static bool same_tensors(const TorExecutable *exe, const TorFrozenSet *set, const TorFrozenState *states) {
+static bool same_tensors(const TorExecutable *exe, const TorFrozenSet *set,
+                         const TorFrozenState *states) {
     for (uint32_t i = 0; i < exe->n_frozen; i++)
         if (set->states[i].uid != states[i].uid) return false;
     return true;
@@ -49,7 +52,8 @@ static ToroidStatus compute(TorCall *call, size_t r, TorFrozenEntry *entry) {
     if (status == TOROID_OK) status = tor_context_begin(context, inputs);
     if (status == TOROID_OK) {
         tor_context_outputs(context)[0].data = tor_frozen_data(entry);
-        status = tor_context_run(context, exe->options.threads > 0 ? exe->options.threads : 1, NULL);
+        status =
+            tor_context_run(context, exe->options.threads > 0 ? exe->options.threads : 1, NULL);
     }
     tor_context_destroy(&context);
     tor_free(inputs);
@@ -60,7 +64,8 @@ static ToroidStatus result_for(TorCall *call, size_t r, TorFrozenEntry **out) {
     TorExecutable *exe = call->exe;
     const TorPrologueResult *result = &exe->prologue.results[r];
     TorFrozenState stack[16], *sources = stack;
-    if (result->n_sources > TOR_COUNT_OF(stack)) sources = tor_alloc(result->n_sources * sizeof *sources);
+    if (result->n_sources > TOR_COUNT_OF(stack))
+        sources = tor_alloc(result->n_sources * sizeof *sources);
     if (!sources) return tor_no_memory();
     for (uint32_t i = 0; i < result->n_sources; i++)
         for (uint32_t k = 0; k < exe->n_frozen; k++)
@@ -88,7 +93,8 @@ static ToroidStatus make_set(TorCall *call, TorFrozenSet **out) {
     set->entries = tor_alloc_zero((exe->prologue.count + 1) * sizeof *set->entries);
     ToroidStatus status = set->states && set->entries ? TOROID_OK : tor_no_memory();
     if (status == TOROID_OK) memcpy(set->states, call->states, exe->n_frozen * sizeof *set->states);
-    for (size_t r = 0; r < exe->prologue.count && status == TOROID_OK; r++) status = result_for(call, r, &set->entries[r]);
+    for (size_t r = 0; r < exe->prologue.count && status == TOROID_OK; r++)
+        status = result_for(call, r, &set->entries[r]);
     if (status != TOROID_OK) {
         free_set(exe, set);
         return status;

@@ -2,7 +2,8 @@
 
 #include "plan/support.h"
 
-ToroidStatus tor_backend_import(TorGraph *g, const char *name, const TorArg *args, int n_args, const char *const *kw_names, const TorArg *kw_args, int n_kw,
+ToroidStatus tor_backend_import(TorGraph *g, const char *name, const TorArg *args, int n_args,
+                                const char *const *kw_names, const TorArg *kw_args, int n_kw,
                                 const char *origin, TorArg *result) {
     TorNode *before = g->last;
     TOR_TRY(tor_aten_call(g, name, args, n_args, kw_names, kw_args, n_kw, origin, result));

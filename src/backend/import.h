@@ -4,9 +4,10 @@
 
 #include "aten/import.h"
 
-/// As tor_aten_call(), and refuses what no kernel of this build runs, so that the host can run that one
-/// call itself. The nodes it added are then dead.
-ToroidStatus tor_backend_import(TorGraph *g, const char *name, const TorArg *args, int n_args, const char *const *kw_names, const TorArg *kw_args, int n_kw,
+/// As tor_aten_call(), and refuses what no kernel of this build runs, so that the host can run that
+/// one call itself. The nodes it added are then dead.
+ToroidStatus tor_backend_import(TorGraph *g, const char *name, const TorArg *args, int n_args,
+                                const char *const *kw_names, const TorArg *kw_args, int n_kw,
                                 const char *origin, TorArg *result);
 
 #endif

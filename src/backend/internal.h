@@ -9,11 +9,11 @@
 #include "passes/prologue.h"
 #include "plan/plan.h"
 
-/// Results for one state of the frozen inputs. Immutable once it is in the executable's list, but for
-/// the count of references.
+/// Results for one state of the frozen inputs. Immutable once it is in the executable's list, but
+/// for the count of references.
 typedef struct TorFrozenSet {
     struct TorFrozenSet *next;
-    int references;            ///< the list's own is one of them; under the executable's lock
+    int references;  ///< the list's own is one of them; under the executable's lock
     uint64_t epoch;
     TorFrozenState *states;    ///< of the frozen inputs, in the order of exe->frozen_inputs
     TorFrozenEntry **entries;  ///< of the prologue's results
@@ -22,9 +22,9 @@ typedef struct TorFrozenSet {
 /// A size or stride that an input must have.
 typedef struct {
     uint32_t input;
-    int dim;                   ///< -1 - dim: a stride
-    TorDim expected;           ///< a size may follow from other inputs
-    int64_t value;             ///< of a constant
+    int dim;          ///< -1 - dim: a stride
+    TorDim expected;  ///< a size may follow from other inputs
+    int64_t value;    ///< of a constant
 } TorInputCheck;
 
 struct TorCall {
@@ -32,29 +32,29 @@ struct TorCall {
     TorExecutable *exe;
     TorContext *context;
     TorFrozenSet *set;
-    TorPlanInput *inputs;      ///< the host's, then the prologue's results
-    TorFrozenState *states;    ///< scratch for the check
+    TorPlanInput *inputs;    ///< the host's, then the prologue's results
+    TorFrozenState *states;  ///< scratch for the check
 };
 
 struct TorExecutable {
-    TorExecutable *next;       ///< in the list of all, for tor_frozen_forget()
+    TorExecutable *next;  ///< in the list of all, for tor_frozen_forget()
     TorGraph *g;
     TorPlan *plan;
     TorPrologue prologue;
     TorPlan **prologue_plans;
     size_t *prologue_bytes;
     TorOptions options;
-    uint32_t n_inputs;         ///< that the host gives
-    uint32_t *frozen_inputs;   ///< that the prologue reads
+    uint32_t n_inputs;        ///< that the host gives
+    uint32_t *frozen_inputs;  ///< that the prologue reads
     uint32_t n_frozen;
-    size_t *frozen_bytes;      ///< extent of each, where it is known at compile time; else SIZE_MAX
+    size_t *frozen_bytes;  ///< extent of each, where it is known at compile time; else SIZE_MAX
     TorInputCheck *checks;
     size_t n_checks, n_static_checks, check_capacity;  ///< constants come first
-    char *before, *after;      ///< tables
+    char *before, *after;                              ///< tables
     uint64_t native_nodes, external_nodes;
 
-    pthread_mutex_t lock;      ///< for what follows; held for pointer work only
-    TorFrozenSet *sets;        ///< most recently used first
+    pthread_mutex_t lock;  ///< for what follows; held for pointer work only
+    TorFrozenSet *sets;    ///< most recently used first
     TorCall *idle;
     uint64_t contexts, binds, arena_bytes;
 };

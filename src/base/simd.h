@@ -1,9 +1,9 @@
 /// The vector vocabulary in which kernels are written once and compiled for each instruction set.
 ///
-/// Types are GCC/Clang vector extensions of TOR_VBYTES bytes, so + - * / & | ^ ~ << >> and comparisons
-/// work as written (a comparison gives a mask of 0 and -1 integers). Only what the extensions lack is
-/// here. TOR_ISA is the level that this translation unit is compiled for (a bare word: generic, avx2,
-/// avx512); TOR_KERNEL() puts it into symbol names.
+/// Types are GCC/Clang vector extensions of TOR_VBYTES bytes, so + - * / & | ^ ~ << >> and
+/// comparisons work as written (a comparison gives a mask of 0 and -1 integers). Only what the
+/// extensions lack is here. TOR_ISA is the level that this translation unit is compiled for (a bare
+/// word: generic, avx2, avx512); TOR_KERNEL() puts it into symbol names.
 #ifndef TOR_BASE_SIMD_H
 #define TOR_BASE_SIMD_H
 
@@ -77,8 +77,12 @@ TOR_INLINE vi32 vi32_set(int32_t x) { return x - (vi32){0}; }
 
 /// a * b + c, fused where the level has it.
 #if defined(TOR_ISA_avx512) && defined(__AVX512F__)
-TOR_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return (vf32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
-TOR_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return (vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+TOR_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) {
+    return (vf32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+TOR_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) {
+    return (vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
 TOR_INLINE vf32 vf32_sqrt(vf32 a) { return (vf32)_mm512_sqrt_ps((__m512)a); }
 /// Maximum and minimum: the second operand where either is NaN.
 TOR_INLINE vf32 vf32_max(vf32 a, vf32 b) { return (vf32)_mm512_max_ps((__m512)a, (__m512)b); }
@@ -87,23 +91,41 @@ TOR_INLINE vf32 vf32_rint(vf32 a) { return (vf32)_mm512_roundscale_ps((__m512)a,
 TOR_INLINE vi32 vf32_to_i32(vf32 a) { return (vi32)_mm512_cvtps_epi32((__m512)a); }
 TOR_INLINE vf32 vi32_to_f32(vi32 a) { return (vf32)_mm512_cvtepi32_ps((__m512i)a); }
 /// mask ? a : b, the mask's lanes all ones or all zeros
-TOR_INLINE vf32 vf32_select(vi32 mask, vf32 a, vf32 b) { return (vf32)((mask & (vi32)a) | (~mask & (vi32)b)); }
+TOR_INLINE vf32 vf32_select(vi32 mask, vf32 a, vf32 b) {
+    return (vf32)((mask & (vi32)a) | (~mask & (vi32)b));
+}
 /// Lanes [0, n) from memory, zeros above; n in 0..VF32. Reads nothing beyond.
-TOR_INLINE vf32 vf32_load_n(const float *p, int n) { return (vf32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p); }
-TOR_INLINE void vf32_store_n(float *p, vf32 v, int n) { _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v); }
+TOR_INLINE vf32 vf32_load_n(const float *p, int n) {
+    return (vf32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+}
+TOR_INLINE void vf32_store_n(float *p, vf32 v, int n) {
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
+}
 #elif defined(TOR_ISA_avx2) && defined(__AVX2__)
-TOR_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return (vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
-TOR_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+TOR_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) {
+    return (vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+TOR_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) {
+    return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
 TOR_INLINE vf32 vf32_sqrt(vf32 a) { return (vf32)_mm256_sqrt_ps((__m256)a); }
 TOR_INLINE vf32 vf32_max(vf32 a, vf32 b) { return (vf32)_mm256_max_ps((__m256)a, (__m256)b); }
 TOR_INLINE vf32 vf32_min(vf32 a, vf32 b) { return (vf32)_mm256_min_ps((__m256)a, (__m256)b); }
-TOR_INLINE vf32 vf32_rint(vf32 a) { return (vf32)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+TOR_INLINE vf32 vf32_rint(vf32 a) {
+    return (vf32)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 TOR_INLINE vi32 vf32_to_i32(vf32 a) { return (vi32)_mm256_cvtps_epi32((__m256)a); }
 TOR_INLINE vf32 vi32_to_f32(vi32 a) { return (vf32)_mm256_cvtepi32_ps((__m256i)a); }
-TOR_INLINE vf32 vf32_select(vi32 mask, vf32 a, vf32 b) { return (vf32)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask); }
+TOR_INLINE vf32 vf32_select(vi32 mask, vf32 a, vf32 b) {
+    return (vf32)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+}
 TOR_INLINE vi32 vi32_first_n(int n) { return vi32_set(n) > (vi32){0, 1, 2, 3, 4, 5, 6, 7}; }
-TOR_INLINE vf32 vf32_load_n(const float *p, int n) { return (vf32)_mm256_maskload_ps(p, (__m256i)vi32_first_n(n)); }
-TOR_INLINE void vf32_store_n(float *p, vf32 v, int n) { _mm256_maskstore_ps(p, (__m256i)vi32_first_n(n), (__m256)v); }
+TOR_INLINE vf32 vf32_load_n(const float *p, int n) {
+    return (vf32)_mm256_maskload_ps(p, (__m256i)vi32_first_n(n));
+}
+TOR_INLINE void vf32_store_n(float *p, vf32 v, int n) {
+    _mm256_maskstore_ps(p, (__m256i)vi32_first_n(n), (__m256)v);
+}
 #else
 TOR_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) {
 #if defined(__aarch64__)
@@ -113,7 +135,9 @@ TOR_INLINE vf32 vf32_fma(vf32 a, vf32 b, vf32 c) {
 #endif
 }
 TOR_INLINE vf64 vf64_fma(vf64 a, vf64 b, vf64 c) { return a * b + c; }
-TOR_INLINE vf32 vf32_select(vi32 mask, vf32 a, vf32 b) { return (vf32)((mask & (vi32)a) | (~mask & (vi32)b)); }
+TOR_INLINE vf32 vf32_select(vi32 mask, vf32 a, vf32 b) {
+    return (vf32)((mask & (vi32)a) | (~mask & (vi32)b));
+}
 TOR_INLINE vf32 vf32_max(vf32 a, vf32 b) { return vf32_select((vi32)(a > b), a, b); }
 TOR_INLINE vf32 vf32_min(vf32 a, vf32 b) { return vf32_select((vi32)(a < b), a, b); }
 TOR_INLINE vf32 vf32_sqrt(vf32 a) {

@@ -1,7 +1,7 @@
 /// Elementary functions of float32 vectors, written once over base/simd.h.
 ///
-/// Policy: at most about 2 ulp over the whole range (each function says what it measures), on levels
-/// with and without FMA; NaN, infinities, signed zeros, subnormals and overflow as in C.
+/// Policy: at most about 2 ulp over the whole range (each function says what it measures), on
+/// levels with and without FMA; NaN, infinities, signed zeros, subnormals and overflow as in C.
 /// Sources. [C] Moshier's Cephes 2.8, single precision: exp, log, tanh, sin, cos polynomials.
 /// [J] N. Juffa, "A faster, more accurate erff" (StackOverflow 35148198, 2016): erf.
 /// [CW] Cody & Waite 1980: arguments reduced by constants in exact pieces. [K] Kahan's log1p.
@@ -32,7 +32,7 @@ TOR_INLINE vf32 vf32_exp_rest(vf32 r) {
 TOR_INLINE vf32 vf32_exp_reduce(vf32 x, vi32 *n) {
     vf32 shifted = vf32_fma(x, vf32_set(1.44269504088896341f), vf32_set(12582912.0f));
     vf32 whole = shifted - vf32_set(12582912.0f);
-    *n = (vi32)((vu32)shifted - 0x4b400000u);  // unsigned: NaN may wrap
+    *n = (vi32)((vu32)shifted - 0x4b400000u);              // unsigned: NaN may wrap
     vf32 r = vf32_fma(whole, vf32_set(-0.693359375f), x);  // exact: the constant has 9 bits [CW]
     return vf32_fma(whole, vf32_set(2.12194440e-4f), r);
 }
@@ -72,7 +72,8 @@ TOR_INLINE vf32 vf32_expm1(vf32 x) {
     return vf32_select((vi32)(vf32_abs(x) < vf32_set(1e-8f)), x, y);
 }
 
-/// log(m) for x = 2^e m, m in [sqrt(1/2), sqrt(2)), as high + low with high = m - 1; positive normal x. [C]
+/// log(m) for x = 2^e m, m in [sqrt(1/2), sqrt(2)), as high + low with high = m - 1; positive
+/// normal x. [C]
 TOR_INLINE vf32 vf32_log_parts(vf32 x, vf32 *e, vf32 *high) {
     vi32 bits = (vi32)((vu32)x - 0x3f3504f3u);  // sqrt(1/2); NaN and negative x may wrap
     *e = vi32_to_f32(bits >> 23);
@@ -126,17 +127,22 @@ TOR_INLINE vf32 vf32_log_base(vf32 x, float hi, float lo, float e_hi, float e_lo
     return vf32_log_special(x, vf32_fma(e, vf32_set(e_hi), vf32_fma(top, vf32_set(hi), y)));
 }
 /// 1.5 ulp each.
-TOR_INLINE vf32 vf32_log2(vf32 x) { return vf32_log_base(x, 1.44287109375f, -1.7605286103659264e-4f, 1.0f, 0.0f); }
+TOR_INLINE vf32 vf32_log2(vf32 x) {
+    return vf32_log_base(x, 1.44287109375f, -1.7605286103659264e-4f, 1.0f, 0.0f);
+}
 TOR_INLINE vf32 vf32_log10(vf32 x) {
-    return vf32_log_base(x, 0.434326171875f, -3.168997174817235e-5f, 0.301025390625f, 4.605038981195214e-6f);
+    return vf32_log_base(x, 0.434326171875f, -3.168997174817235e-5f, 0.301025390625f,
+                         4.605038981195214e-6f);
 }
 
 /// 2 ulp. log(1 + x) with what rounding 1 + x loses put back. [K]
 TOR_INLINE vf32 vf32_log1p(vf32 x) {
     vf32 u = x + 1.0f;
     vf32 lost = (x - (u - 1.0f)) / u;
-    // From 2^24 up `u - 1` may differ from x by rounding alone; the correction is below an ulp there.
-    lost = vf32_select((vi32)(x < vf32_set(16777216.0f)) & (vi32)(u > vf32_set(0.0f)), lost, vf32_set(0.0f));
+    // From 2^24 up `u - 1` may differ from x by rounding alone; the correction is below an ulp
+    // there.
+    lost = vf32_select((vi32)(x < vf32_set(16777216.0f)) & (vi32)(u > vf32_set(0.0f)), lost,
+                       vf32_set(0.0f));
     vf32 y = vf32_log(u) + lost;
     return vf32_select((vi32)(vf32_abs(x) < vf32_set(1e-8f)), x, y);
 }
@@ -201,7 +207,8 @@ TOR_INLINE vf32 vf32_gelu_erf(vf32 x) {
 }
 /// x (1 + tanh z) / 2 is x / (1 + e^-2z), z = sqrt(2/pi) (x + 0.044715 x^3).
 TOR_INLINE vf32 vf32_gelu_tanh(vf32 x) {
-    vf32 z2 = x * vf32_fma(x * x, vf32_set(-2.0f * 0.79788456080286536f * 0.044715f), vf32_set(-2.0f * 0.79788456080286536f));
+    vf32 z2 = x * vf32_fma(x * x, vf32_set(-2.0f * 0.79788456080286536f * 0.044715f),
+                           vf32_set(-2.0f * 0.79788456080286536f));
     return x / (1.0f + vf32_exp(z2));
 }
 

@@ -23,18 +23,18 @@ typedef struct TorValue TorValue;
 typedef uint32_t TorDim;
 #define TOR_NO_DIM UINT32_MAX
 
-#define TOR_INT_OPS(X)                                                                        \
-    X(const)     /* value */                                                                  \
-    X(scalar)    /* graph input a is an integer: its value */                                 \
-    X(size)      /* size of dim b of tensor input a */                                        \
-    X(stride)    /* its stride in elements */                                                 \
-    X(add) X(sub) X(mul)                                                                      \
-    X(floordiv)  /* Python's //; 0 if b == 0 */                                               \
-    X(mod)       /* Python's % */                                                             \
-    X(pow)                                                                                    \
-    X(min) X(max)                                                                             \
-    X(broadcast) /* a if b == 1, b if a == 1, a if equal; else the bind fails */              \
-    X(eq) X(ne) X(lt) X(le) /* 0 or 1 */
+#define TOR_INT_OPS(X)                                                                          \
+    X(const)  /* value */                                                                       \
+    X(scalar) /* graph input a is an integer: its value */                                      \
+    X(size)   /* size of dim b of tensor input a */                                             \
+    X(stride) /* its stride in elements */                                                      \
+    X(add)                                                                                      \
+    X(sub)                                                                                      \
+    X(mul) X(floordiv) /* Python's //; 0 if b == 0 */                                           \
+        X(mod)         /* Python's % */                                                         \
+        X(pow) X(min) X(max)                                                                    \
+            X(broadcast)        /* a if b == 1, b if a == 1, a if equal; else the bind fails */ \
+        X(eq) X(ne) X(lt) X(le) /* 0 or 1 */
 
 typedef enum {
 #define X(name) TOR_INT_##name,
@@ -44,8 +44,8 @@ typedef enum {
 
 typedef struct {
     TorIntOp op;
-    uint32_t a, b;   // operands (dims), or input and dim numbers
-    int64_t value;   // of a const
+    uint32_t a, b;  // operands (dims), or input and dim numbers
+    int64_t value;  // of a const
 } TorInt;
 
 /// All return TOR_NO_DIM when memory is short (the graph then also remembers the failure, and the
@@ -55,10 +55,18 @@ TorDim tor_int_scalar(TorGraph *g, uint32_t input);
 TorDim tor_int_size(TorGraph *g, uint32_t input, uint32_t dim);
 TorDim tor_int_stride(TorGraph *g, uint32_t input, uint32_t dim);
 TorDim tor_int_binary(TorGraph *g, TorIntOp op, TorDim a, TorDim b);
-static inline TorDim tor_int_add(TorGraph *g, TorDim a, TorDim b) { return tor_int_binary(g, TOR_INT_add, a, b); }
-static inline TorDim tor_int_sub(TorGraph *g, TorDim a, TorDim b) { return tor_int_binary(g, TOR_INT_sub, a, b); }
-static inline TorDim tor_int_mul(TorGraph *g, TorDim a, TorDim b) { return tor_int_binary(g, TOR_INT_mul, a, b); }
-static inline TorDim tor_int_floordiv(TorGraph *g, TorDim a, TorDim b) { return tor_int_binary(g, TOR_INT_floordiv, a, b); }
+static inline TorDim tor_int_add(TorGraph *g, TorDim a, TorDim b) {
+    return tor_int_binary(g, TOR_INT_add, a, b);
+}
+static inline TorDim tor_int_sub(TorGraph *g, TorDim a, TorDim b) {
+    return tor_int_binary(g, TOR_INT_sub, a, b);
+}
+static inline TorDim tor_int_mul(TorGraph *g, TorDim a, TorDim b) {
+    return tor_int_binary(g, TOR_INT_mul, a, b);
+}
+static inline TorDim tor_int_floordiv(TorGraph *g, TorDim a, TorDim b) {
+    return tor_int_binary(g, TOR_INT_floordiv, a, b);
+}
 /// True with the value if the integer is known at compile time.
 bool tor_int_known(const TorGraph *g, TorDim dim, int64_t *value);
 bool tor_int_is(const TorGraph *g, TorDim dim, int64_t value);  ///< known and equal to `value`
@@ -67,21 +75,24 @@ uint32_t tor_int_count(const TorGraph *g);
 /// Product of dims; the constant 1 for none.
 TorDim tor_int_product(TorGraph *g, const TorDim *dims, int count);
 
-/// Evaluates all integers into `values` (tor_int_count() items). `sizes(user, input, dim)` gives the
-/// size of a dim of a tensor input, the value of an integer input with dim = -1, or the stride of
-/// dim d with dim = -2 - d.
+/// Evaluates all integers into `values` (tor_int_count() items). `sizes(user, input, dim)` gives
+/// the size of a dim of a tensor input, the value of an integer input with dim = -1, or the stride
+/// of dim d with dim = -2 - d.
 ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32_t input, int dim),
                           void *user, int64_t *values);
 
 // ---------------------------------------------------------------- attributes
 
-#define TOR_ATTRS(X)                                                                          \
-    X(index) X(blob) X(weak) X(value) X(dtype) X(dims) X(start) X(step) X(fstart) X(fstep)    \
-    X(into) X(axes) X(axis) X(strides) X(offset) X(keepdim) X(correction) X(count) X(eps)     \
-    X(has_gamma) X(has_beta) X(scale) X(causal) X(nan_rows) X(stride) X(padding) X(dilation) X(groups)    \
-    X(transposed) X(output_padding) X(kernel) X(ceil_mode) X(count_include_pad) X(divisor)    \
-    X(low) X(high) X(accumulate) X(reduce) X(trans) X(precision) X(program) X(callable)       \
-    X(reason) X(random) X(operands) X(packed) X(k) X(n) X(epilogue) X(inplace) X(has_bias)
+#define TOR_ATTRS(X)                                                                               \
+    X(index)                                                                                       \
+    X(blob)                                                                                        \
+    X(weak) X(value) X(dtype) X(dims) X(start) X(step) X(fstart) X(fstep) X(into) X(axes) X(axis)  \
+        X(strides) X(offset) X(keepdim) X(correction) X(count) X(eps) X(has_gamma) X(has_beta)     \
+            X(scale) X(causal) X(nan_rows) X(stride) X(padding) X(dilation) X(groups)              \
+                X(transposed) X(output_padding) X(kernel) X(ceil_mode) X(count_include_pad)        \
+                    X(divisor) X(low) X(high) X(accumulate) X(reduce) X(trans) X(precision)        \
+                        X(program) X(callable) X(reason) X(random) X(operands) X(packed) X(k) X(n) \
+                            X(epilogue) X(inplace) X(has_bias)
 
 typedef enum {
 #define X(name) TOR_ATTR_##name,
@@ -93,7 +104,17 @@ typedef enum {
 // function of any dtype: it is converted to the type the function computes in (float32 for halves),
 // not to the tensor's own type. Its own dtype is int64, float64 or bool.
 
-typedef enum { TOR_ATTR_INT, TOR_ATTR_FLOAT, TOR_ATTR_SCALAR, TOR_ATTR_DTYPE, TOR_ATTR_DIM, TOR_ATTR_DIMS, TOR_ATTR_INTS, TOR_ATTR_STR, TOR_ATTR_BLOB } TorAttrKind;
+typedef enum {
+    TOR_ATTR_INT,
+    TOR_ATTR_FLOAT,
+    TOR_ATTR_SCALAR,
+    TOR_ATTR_DTYPE,
+    TOR_ATTR_DIM,
+    TOR_ATTR_DIMS,
+    TOR_ATTR_INTS,
+    TOR_ATTR_STR,
+    TOR_ATTR_BLOB
+} TorAttrKind;
 
 typedef struct {
     TorAttrKey key;
@@ -117,10 +138,13 @@ typedef struct {
 #define TOR_A_SCALAR(k, v) ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_SCALAR, .scalar = (v)})
 #define TOR_A_DTYPE(k, v) ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_DTYPE, .dtype = (v)})
 #define TOR_A_DIM(k, v) ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_DIM, .dim = (v)})
-#define TOR_A_DIMS(k, v, n) ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_DIMS, .dims = (v), .count = (n)})
-#define TOR_A_INTS(k, v, n) ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_INTS, .ints = (v), .count = (n)})
+#define TOR_A_DIMS(k, v, n) \
+    ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_DIMS, .dims = (v), .count = (n)})
+#define TOR_A_INTS(k, v, n) \
+    ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_INTS, .ints = (v), .count = (n)})
 #define TOR_A_STR(k, v) ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_STR, .str = (v)})
-#define TOR_A_BLOB(k, v, n) ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_BLOB, .blob = (v), .count = (n)})
+#define TOR_A_BLOB(k, v, n) \
+    ((TorAttr){.key = TOR_ATTR_##k, .kind = TOR_ATTR_BLOB, .blob = (v), .count = (n)})
 
 // ---------------------------------------------------------------- values and nodes
 
@@ -134,10 +158,23 @@ typedef enum {
     TOR_OP_COUNT
 } TorOp;
 
-typedef enum { TOR_KIND_SOURCE, TOR_KIND_SINK, TOR_KIND_MAP, TOR_KIND_VIEW, TOR_KIND_REDUCE, TOR_KIND_ROW, TOR_KIND_CONTRACT, TOR_KIND_POOL, TOR_KIND_MOVE, TOR_KIND_PACK, TOR_KIND_FUSED, TOR_KIND_EXTERNAL } TorOpKind;
+typedef enum {
+    TOR_KIND_SOURCE,
+    TOR_KIND_SINK,
+    TOR_KIND_MAP,
+    TOR_KIND_VIEW,
+    TOR_KIND_REDUCE,
+    TOR_KIND_ROW,
+    TOR_KIND_CONTRACT,
+    TOR_KIND_POOL,
+    TOR_KIND_MOVE,
+    TOR_KIND_PACK,
+    TOR_KIND_FUSED,
+    TOR_KIND_EXTERNAL
+} TorOpKind;
 
 const char *tor_op_name(TorOp op);
-TorOpKind tor_op_kind(TorOp op);   ///< scalar functions are MAP
+TorOpKind tor_op_kind(TorOp op);  ///< scalar functions are MAP
 static inline bool tor_op_is_scalar_fn(TorOp op) { return op <= TOR_OP_copy; }
 
 /// One operand of a node, linked into the list of uses of its value.
@@ -148,63 +185,66 @@ typedef struct TorUse {
 } TorUse;
 
 struct TorValue {
-    TorNode *node;         ///< that makes it
-    int index;             ///< which of the node's outputs
-    uint32_t id;           ///< unique in the graph, printed as %id
+    TorNode *node;  ///< that makes it
+    int index;      ///< which of the node's outputs
+    uint32_t id;    ///< unique in the graph, printed as %id
     TorDtype dtype;
     int rank;
     TorDim dim[TOR_MAX_RANK];
-    TorUse *uses;          ///< head of the list; NULL: dead
+    TorUse *uses;  ///< head of the list; NULL: dead
     // Set by passes (see passes/layout and passes/alias); before that has_layout is false and the
     // value is thought of as row-major.
     bool has_layout;
-    TorValue *storage;     ///< the value whose memory this one lives in; itself if it owns memory
+    TorValue *storage;  ///< the value whose memory this one lives in; itself if it owns memory
     TorDim stride[TOR_MAX_RANK];  ///< in elements
-    TorDim offset;         ///< in elements from the storage's start
-    bool frozen;           ///< depends on frozen inputs and constants alone
+    TorDim offset;                ///< in elements from the storage's start
+    bool frozen;                  ///< depends on frozen inputs and constants alone
 };
 
 struct TorNode {
     TorOp op;
     uint32_t id;
     int n_inputs, n_outputs, n_attrs;
-    TorUse *inputs;        ///< inputs[i].value
+    TorUse *inputs;  ///< inputs[i].value
     TorValue **outputs;
     const TorAttr *attrs;  ///< sorted by key
     TorNode *prev, *next;
-    const char *origin;    ///< the frontend's name for the node, for messages; may be NULL
+    const char *origin;  ///< the frontend's name for the node, for messages; may be NULL
 };
 
 typedef enum { TOR_INPUT_TENSOR, TOR_INPUT_INT } TorInputKind;
 
 typedef struct {
     TorInputKind kind;
-    TorValue *value;       ///< of a tensor
+    TorValue *value;  ///< of a tensor
     const char *name;
-    bool frozen;           ///< a weight or buffer that this graph does not write
-    bool frozen_result;    ///< made by the prologue: no tensor of the host
-    bool contiguous;       ///< row-major at every call; otherwise strides are read at bind
-    TorDim stride[TOR_MAX_RANK];  ///< dims of kind `size`-like inputs are known; strides the frontend promised, TOR_NO_DIM: unknown until bind
+    bool frozen;                  ///< a weight or buffer that this graph does not write
+    bool frozen_result;           ///< made by the prologue: no tensor of the host
+    bool contiguous;              ///< row-major at every call; otherwise strides are read at bind
+    TorDim stride[TOR_MAX_RANK];  ///< dims of kind `size`-like inputs are known; strides the
+                                  ///< frontend promised, TOR_NO_DIM: unknown until bind
 } TorInput;
 
 /// How the frontend wants a graph output to lie in memory.
 typedef struct {
-    bool exact;                    ///< `stride` holds elements; else `order` holds dims, outermost first, dense
+    bool exact;  ///< `stride` holds elements; else `order` holds dims, outermost first, dense
     int64_t stride[TOR_MAX_RANK];
     int order[TOR_MAX_RANK];
-    bool given;                    ///< false: row-major
+    bool given;  ///< false: row-major
 } TorOutputLayout;
 
 struct TorGraph {
     TorArena *arena;
-    TorNode *first, *last;     ///< `last` is always the output node once tor_graph_set_outputs ran
-    TorNode *output;           ///< NULL until then
+    TorNode *first, *last;  ///< `last` is always the output node once tor_graph_set_outputs ran
+    TorNode *output;        ///< NULL until then
     TorInput *inputs;
     uint32_t n_inputs;
     uint32_t next_value, next_node;
-    ToroidStatus failed;       ///< sticky: memory ran out in integer arithmetic
-    bool *output_fresh;        ///< by output: no input when the outputs were set. A copy of an input that a pass takes for the input itself is a tensor of its own all the same
-    TorOutputLayout *output_layouts;  ///< one for each input of the output node; NULL: all row-major
+    ToroidStatus failed;  ///< sticky: memory ran out in integer arithmetic
+    bool *output_fresh;  ///< by output: no input when the outputs were set. A copy of an input that
+                         ///< a pass takes for the input itself is a tensor of its own all the same
+    TorOutputLayout
+        *output_layouts;       ///< one for each input of the output node; NULL: all row-major
     struct TorIntTable *ints;  ///< private
     size_t input_capacity;
 };
@@ -214,22 +254,27 @@ void tor_graph_destroy(TorGraph **graph);
 
 /// Adds a tensor input; dims are the caller's (tor_int_const, or tor_int_size of this input: its
 /// number is graph->n_inputs before the call).
-ToroidStatus tor_graph_add_input(TorGraph *g, const char *name, TorDtype dtype, int rank, const TorDim *dims, bool frozen, TorValue **out);
+ToroidStatus tor_graph_add_input(TorGraph *g, const char *name, TorDtype dtype, int rank,
+                                 const TorDim *dims, bool frozen, TorValue **out);
 /// Adds an integer input; its value is tor_int_scalar(g, number).
 ToroidStatus tor_graph_add_int_input(TorGraph *g, const char *name, TorDim *out);
 
-/// Adds a node before `before` (NULL: at the end, but before the output node), infers dtype, rank and
-/// dims of its outputs, and checks inputs and attributes. Attributes are copied.
-/// `n_outputs` matters for ops with any number of outputs only; external and fused nodes take their
-/// output types from tor_graph_set_type() afterwards.
-ToroidStatus tor_graph_add(TorGraph *g, TorNode *before, TorOp op, TorValue *const *inputs, int n_inputs, const TorAttr *attrs, int n_attrs, int n_outputs, TorNode **out);
+/// Adds a node before `before` (NULL: at the end, but before the output node), infers dtype, rank
+/// and dims of its outputs, and checks inputs and attributes. Attributes are copied. `n_outputs`
+/// matters for ops with any number of outputs only; external and fused nodes take their output
+/// types from tor_graph_set_type() afterwards.
+ToroidStatus tor_graph_add(TorGraph *g, TorNode *before, TorOp op, TorValue *const *inputs,
+                           int n_inputs, const TorAttr *attrs, int n_attrs, int n_outputs,
+                           TorNode **out);
 void tor_graph_set_type(TorValue *value, TorDtype dtype, int rank, const TorDim *dims);
 /// Sets the graph's outputs; `into[i]` is the input that outputs[i] is written to, or -1: returned.
-ToroidStatus tor_graph_set_outputs(TorGraph *g, TorValue *const *values, const int64_t *into, int count);
+ToroidStatus tor_graph_set_outputs(TorGraph *g, TorValue *const *values, const int64_t *into,
+                                   int count);
 
 /// Strides (elements) or a dense order of dims (outermost first) for one output; the other is NULL.
 /// After tor_graph_set_outputs().
-ToroidStatus tor_graph_set_output_layout(TorGraph *g, int output, const int64_t *strides, const int *order);
+ToroidStatus tor_graph_set_output_layout(TorGraph *g, int output, const int64_t *strides,
+                                         const int *order);
 
 /// Infers the outputs of a node from its inputs (used by add and by the verifier).
 ToroidStatus tor_graph_infer(TorGraph *g, TorNode *node);

@@ -5,11 +5,19 @@
 
 ToroidStatus tor_pass_canonicalise(TorGraph *g) {
     static TorRule *const rules[] = {
-        tor_rule_identity,     tor_rule_merge_views, tor_rule_permute_to_view,
-        tor_rule_merge_casts,  tor_rule_number,      tor_rule_batch_matmul,
+        tor_rule_identity,
+        tor_rule_merge_views,
+        tor_rule_permute_to_view,
+        tor_rule_merge_casts,
+        tor_rule_number,
+        tor_rule_batch_matmul,
         tor_rule_matmul_linear,
-        tor_rule_linear_trans, tor_rule_linear_bias, tor_rule_sink_linear,
-        tor_rule_raise_linear, tor_rule_sink_unary,  NULL,
+        tor_rule_linear_trans,
+        tor_rule_linear_bias,
+        tor_rule_sink_linear,
+        tor_rule_raise_linear,
+        tor_rule_sink_unary,
+        NULL,
     };
     return tor_rewrite_sweep(g, rules);
 }

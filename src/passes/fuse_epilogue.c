@@ -1,5 +1,5 @@
-// Pointwise chains move into the kernel that makes their input: linear, matmul and conv run a program
-// on each tile while it is in the cache.
+// Pointwise chains move into the kernel that makes their input: linear, matmul and conv run a
+// program on each tile while it is in the cache.
 #include <string.h>
 
 #include "passes/passes.h"
@@ -41,12 +41,16 @@ static bool operand_fits(const Chain *c, const TorValue *v) {
 }
 
 static bool joins(const Chain *c, const TorNode *node) {
-    if (tor_op_kind(node->op) != TOR_KIND_MAP || !tor_value_same_dims(node->outputs[0], c->producer->outputs[0])) return false;
+    if (tor_op_kind(node->op) != TOR_KIND_MAP ||
+        !tor_value_same_dims(node->outputs[0], c->producer->outputs[0]))
+        return false;
     bool linked = false;
     for (int i = 0; i < node->n_inputs; i++) {
         const TorValue *v = tor_in(node, i);
-        if (from_chain(c, v)) linked = true;
-        else if (!operand_fits(c, v)) return false;
+        if (from_chain(c, v))
+            linked = true;
+        else if (!operand_fits(c, v))
+            return false;
     }
     return linked;
 }
@@ -59,7 +63,8 @@ static TorValue *escaping(const Chain *c, int count) {
     for (int i = -1; i < count; i++) {
         TorValue *v = i < 0 ? c->producer->outputs[0] : c->member[i]->outputs[0];
         bool out = false;
-        for (const TorUse *use = v->uses; use; use = use->next) out |= !in_chain(&prefix, use->user);
+        for (const TorUse *use = v->uses; use; use = use->next)
+            out |= !in_chain(&prefix, use->user);
         if (!out) continue;
         if (only) return NULL;
         only = v;
@@ -90,7 +95,8 @@ static ToroidStatus rewrite(Chain *c, TorValue *result) {
     for (; n_attrs < p->n_attrs; n_attrs++) attrs[n_attrs] = p->attrs[n_attrs];
     attrs[n_attrs++] = TOR_A_BLOB(epilogue, &b.program, sizeof b.program);
     attrs[n_attrs++] = TOR_A_INT(has_bias, bias);
-    TOR_TRY(tor_graph_add(c->g, c->member[c->count - 1], p->op, inputs, n + b.program.n_inputs - 1, attrs, n_attrs, 1, &fused));
+    TOR_TRY(tor_graph_add(c->g, c->member[c->count - 1], p->op, inputs, n + b.program.n_inputs - 1,
+                          attrs, n_attrs, 1, &fused));
     fused->origin = p->origin;
     tor_graph_set_type(fused->outputs[0], result->dtype, result->rank, result->dim);
     tor_value_replace(result, fused->outputs[0]);
@@ -124,9 +130,12 @@ static ToroidStatus fuse_into(TorGraph *g, TorNode *producer) {
 ToroidStatus tor_pass_fuse_epilogue(TorGraph *g) {
     for (TorNode *node = g->first, *next; node; node = next) {
         next = node->next;
-        bool takes = node->op == TOR_OP_linear || node->op == TOR_OP_matmul || node->op == TOR_OP_conv;
-        if (!takes || tor_attr(node, TOR_ATTR_epilogue) || node->outputs[0]->dtype != TOR_float32) continue;
-        // The node after this one survives unless it is part of the chain; restart from the node before.
+        bool takes =
+            node->op == TOR_OP_linear || node->op == TOR_OP_matmul || node->op == TOR_OP_conv;
+        if (!takes || tor_attr(node, TOR_ATTR_epilogue) || node->outputs[0]->dtype != TOR_float32)
+            continue;
+        // The node after this one survives unless it is part of the chain; restart from the node
+        // before.
         TorNode *before = node->prev;
         TOR_TRY(fuse_into(g, node));
         next = before ? before->next : g->first;

@@ -1,5 +1,5 @@
-// What pointwise nodes, reductions, softmax and norms are left become programs: a group of nodes over
-// one index space, with at most one set of row axes, is one pass over memory.
+// What pointwise nodes, reductions, softmax and norms are left become programs: a group of nodes
+// over one index space, with at most one set of row axes, is one pass over memory.
 //
 // Groups grow from consumers to producers: a producer joins when all its readers are inside, so a
 // group never hides a value that others need and never makes a cycle.
@@ -57,9 +57,9 @@ static uint32_t node_axes(const TorNode *node) {
 
 static int node_reductions(const TorNode *node) {
     switch (tor_op_kind(node->op)) {
-    case TOR_KIND_MAP: return 0;
-    case TOR_KIND_REDUCE: return node->op == TOR_OP_mean || node->op == TOR_OP_var ? 2 : 1;
-    default: return node->op == TOR_OP_layer_norm ? 1 : 2;
+        case TOR_KIND_MAP: return 0;
+        case TOR_KIND_REDUCE: return node->op == TOR_OP_mean || node->op == TOR_OP_var ? 2 : 1;
+        default: return node->op == TOR_OP_layer_norm ? 1 : 2;
     }
 }
 
@@ -85,15 +85,18 @@ static int outside_inputs(const Group *group) {
     return count;
 }
 
-/// May this group use a value of row shape that `node` makes: a chain of maps on numbers that ends in
-/// reductions over the group's space? Collects the chain; *axes are the reductions' axes.
-static bool row_chain(const Group *group, TorNode *node, uint32_t *axes, TorNode **chain, int *count) {
+/// May this group use a value of row shape that `node` makes: a chain of maps on numbers that ends
+/// in reductions over the group's space? Collects the chain; *axes are the reductions' axes.
+static bool row_chain(const Group *group, TorNode *node, uint32_t *axes, TorNode **chain,
+                      int *count) {
     for (int i = 0; i < *count; i++)
         if (chain[i] == node) return true;
     if (!fusable(node) || *count == 8) return false;
     if (tor_op_kind(node->op) == TOR_KIND_REDUCE) {
         uint32_t mine = node_axes(node);
-        if (!tor_attr_int(node, TOR_ATTR_keepdim, 0) || !mine || !same_space(group, tor_in(node, 0))) return false;
+        if (!tor_attr_int(node, TOR_ATTR_keepdim, 0) || !mine ||
+            !same_space(group, tor_in(node, 0)))
+            return false;
         if (*axes && *axes != mine) return false;
         *axes = mine;
     } else if (tor_op_kind(node->op) == TOR_KIND_MAP) {
@@ -101,7 +104,9 @@ static bool row_chain(const Group *group, TorNode *node, uint32_t *axes, TorNode
         for (int i = 0; i < node->n_inputs; i++) {
             TorScalar number;
             if (tor_value_number(tor_in(node, i), &number)) continue;
-            if (tor_in(node, i)->rank != group->rank || !row_chain(group, tor_in(node, i)->node, axes, chain, count)) return false;
+            if (tor_in(node, i)->rank != group->rank ||
+                !row_chain(group, tor_in(node, i)->node, axes, chain, count))
+                return false;
             linked = true;
         }
         if (!linked) return false;
@@ -132,7 +137,9 @@ static bool try_add(Group *group, TorNode **nodes, int count, uint32_t axes) {
         group->reductions += node_reductions(nodes[i]);
     }
     if (axes) group->axes = axes;
-    if (group->cost <= MAX_COST && group->reductions <= TOR_PROGRAM_REDUCTIONS && outside_inputs(group) <= MAX_INPUTS) return true;
+    if (group->cost <= MAX_COST && group->reductions <= TOR_PROGRAM_REDUCTIONS &&
+        outside_inputs(group) <= MAX_INPUTS)
+        return true;
 undo:
     *group = old;
     return false;
@@ -200,7 +207,8 @@ static ToroidStatus rewrite(Group *group, TorNode *seed) {
         TOR_A_INTS(axes, axes, n_axes),
     };
     TorNode *fused;
-    TOR_TRY(tor_graph_add(group->g, seed, TOR_OP_fused, b.input, b.program.n_inputs, attrs, 3, 1, &fused));
+    TOR_TRY(tor_graph_add(group->g, seed, TOR_OP_fused, b.input, b.program.n_inputs, attrs, 3, 1,
+                          &fused));
     const TorValue *out = seed->outputs[0];
     fused->origin = seed->origin;
     tor_graph_set_type(fused->outputs[0], out->dtype, out->rank, out->dim);
@@ -210,7 +218,8 @@ static ToroidStatus rewrite(Group *group, TorNode *seed) {
 }
 
 ToroidStatus tor_pass_fuse_groups(TorGraph *g) {
-    uint32_t *position = tor_arena_alloc(g->arena, ((size_t)g->next_node + 1) * sizeof *position), at = 0;
+    uint32_t *position = tor_arena_alloc(g->arena, ((size_t)g->next_node + 1) * sizeof *position),
+             at = 0;
     if (!position) return tor_no_memory();
     uint32_t known = g->next_node;
     for (TorNode *node = g->first; node; node = node->next) position[node->id] = at++;
@@ -218,7 +227,12 @@ ToroidStatus tor_pass_fuse_groups(TorGraph *g) {
         before = node->prev;
         TorNode *after = node->next;
         if (!fusable(node) || node->id >= known) continue;
-        Group group = {.g = g, .position = position, .member = {node}, .count = 1, .cost = tor_builder_cost(node), .reductions = node_reductions(node)};
+        Group group = {.g = g,
+                       .position = position,
+                       .member = {node},
+                       .count = 1,
+                       .cost = tor_builder_cost(node),
+                       .reductions = node_reductions(node)};
         bool reduces = tor_op_kind(node->op) == TOR_KIND_REDUCE;
         const TorValue *space = reduces ? tor_in(node, 0) : node->outputs[0];
         group.rank = space->rank;

@@ -1,15 +1,17 @@
 // Updates of a graph input that may be written where the input lies: a key/value cache gets its new
 // rows and nothing else is moved.
 //
-// A chain  input -> index_put / index_copy / scatter / slice_scatter -> ... -> written to that input
-// is done in place when nobody reads an older state after the link that replaces it.
+// A chain  input -> index_put / index_copy / scatter / slice_scatter -> ... -> written to that
+// input is done in place when nobody reads an older state after the link that replaces it.
 #include "passes/passes.h"
 
 static bool updates_first_operand(TorOp op) {
-    return op == TOR_OP_index_put || op == TOR_OP_index_copy || op == TOR_OP_scatter || op == TOR_OP_slice_scatter;
+    return op == TOR_OP_index_put || op == TOR_OP_index_copy || op == TOR_OP_scatter ||
+           op == TOR_OP_slice_scatter;
 }
 
-/// Is `value`, or a view of it, read by a node other than `link` that runs after `link`, or by the sink?
+/// Is `value`, or a view of it, read by a node other than `link` that runs after `link`, or by the
+/// sink?
 static bool read_after(const TorValue *value, const TorNode *link, const bool *before) {
     for (const TorUse *use = value->uses; use; use = use->next) {
         const TorNode *user = use->user;
@@ -18,7 +20,8 @@ static bool read_after(const TorValue *value, const TorNode *link, const bool *b
             continue;
         }
         if (user->op == TOR_OP_output || !before[user->id]) return true;
-        if (tor_op_kind(user->op) == TOR_KIND_VIEW && read_after(user->outputs[0], link, before)) return true;
+        if (tor_op_kind(user->op) == TOR_KIND_VIEW && read_after(user->outputs[0], link, before))
+            return true;
     }
     return false;
 }
@@ -37,7 +40,9 @@ ToroidStatus tor_pass_inplace(TorGraph *g) {
             chain[links++] = v->node;
             v = tor_in(v->node, 0);
         }
-        if (!links || v->node->op != TOR_OP_input || tor_attr_int(v->node, TOR_ATTR_index, -1) != into[k]) continue;
+        if (!links || v->node->op != TOR_OP_input ||
+            tor_attr_int(v->node, TOR_ATTR_index, -1) != into[k])
+            continue;
         // From the first link on: each state must have no reader once the next one is written.
         bool safe = true;
         TorNode *at = g->first;

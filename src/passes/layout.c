@@ -1,6 +1,6 @@
-// Layouts for the whole graph, in one walk in execution order: what an op can alias becomes an alias,
-// what it must own gets dense strides in the order its neighbours like, and copies are made only where
-// a consumer cannot read what it is given.
+// Layouts for the whole graph, in one walk in execution order: what an op can alias becomes an
+// alias, what it must own gets dense strides in the order its neighbours like, and copies are made
+// only where a consumer cannot read what it is given.
 #include <string.h>
 
 #include "passes/layout.h"
@@ -8,9 +8,9 @@
 
 typedef struct {
     TorGraph *g;
-    int *pin;            ///< by value id: 1 + the output whose strides the value should take; 0: none
+    int *pin;  ///< by value id: 1 + the output whose strides the value should take; 0: none
     uint32_t n_pins;
-    bool *written;       ///< by graph input: the graph writes it
+    bool *written;  ///< by graph input: the graph writes it
 } Walk;
 
 static void promised_strides(const Walk *w, int output, TorDim *stride) {
@@ -19,7 +19,8 @@ static void promised_strides(const Walk *w, int output, TorDim *stride) {
     if (layout && layout->given && layout->exact)
         for (int d = 0; d < v->rank; d++) stride[d] = tor_int_const(w->g, layout->stride[d]);
     else
-        tor_layout_dense(w->g, v->rank, v->dim, layout && layout->given ? layout->order : NULL, stride);
+        tor_layout_dense(w->g, v->rank, v->dim, layout && layout->given ? layout->order : NULL,
+                         stride);
 }
 
 /// Strides that differ in dims of size 1 only are the same memory.
@@ -61,7 +62,8 @@ static ToroidStatus copy_input(Walk *w, TorNode *node, int input, const int *ord
 }
 
 /// The order of the first operand of the result's own shape that is dense; row-major if none is.
-static const int *dominant_order(TorGraph *g, const TorNode *node, const TorValue *out, int *order) {
+static const int *dominant_order(TorGraph *g, const TorNode *node, const TorValue *out,
+                                 int *order) {
     for (int i = 0; i < node->n_inputs; i++) {
         const TorValue *v = tor_in(node, i);
         if (tor_value_same_dims(v, out) && tor_layout_is_dense(g, v, order)) return order;
@@ -82,53 +84,58 @@ static ToroidStatus layout_view(Walk *w, TorNode *node) {
     const TorValue *in = tor_in(node, 0);
     alias(out, in);
     switch (node->op) {
-    case TOR_OP_permute: {
-        const TorAttr *axes = tor_attr(node, TOR_ATTR_axes);
-        for (int d = 0; d < out->rank; d++) out->stride[d] = in->stride[axes->ints[d]];
-        return TOROID_OK;
-    }
-    case TOR_OP_expand: {
-        int extra = out->rank - in->rank;
-        for (int d = 0; d < out->rank; d++) {
-            bool broadcast = d < extra || (tor_int_is(g, in->dim[d - extra], 1) && !tor_int_is(g, out->dim[d], 1));
-            out->stride[d] = broadcast ? tor_int_const(g, 0) : in->stride[d - extra];
+        case TOR_OP_permute: {
+            const TorAttr *axes = tor_attr(node, TOR_ATTR_axes);
+            for (int d = 0; d < out->rank; d++) out->stride[d] = in->stride[axes->ints[d]];
+            return TOROID_OK;
         }
-        return TOROID_OK;
-    }
-    case TOR_OP_slice: {
-        int axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
-        TorDim step = tor_int_const(g, tor_attr_int(node, TOR_ATTR_step, 1));
-        memcpy(out->stride, in->stride, sizeof out->stride);
-        out->offset = tor_int_add(g, in->offset, tor_int_mul(g, tor_attr(node, TOR_ATTR_start)->dim, in->stride[axis]));
-        out->stride[axis] = tor_int_mul(g, step, in->stride[axis]);
-        return TOROID_OK;
-    }
-    case TOR_OP_as_strided: {
-        TorDim row_major[TOR_MAX_RANK];
-        tor_layout_dense(g, in->rank, in->dim, NULL, row_major);
-        if (!same_strides(g, in, row_major)) {
-            TOR_TRY(copy_input(w, node, 0, NULL));
-            in = tor_in(node, 0);
-            alias(out, in);
+        case TOR_OP_expand: {
+            int extra = out->rank - in->rank;
+            for (int d = 0; d < out->rank; d++) {
+                bool broadcast = d < extra || (tor_int_is(g, in->dim[d - extra], 1) &&
+                                               !tor_int_is(g, out->dim[d], 1));
+                out->stride[d] = broadcast ? tor_int_const(g, 0) : in->stride[d - extra];
+            }
+            return TOROID_OK;
         }
-        const TorAttr *strides = tor_attr(node, TOR_ATTR_strides), *offset = tor_attr(node, TOR_ATTR_offset);
-        memcpy(out->stride, strides->dims, (size_t)out->rank * sizeof(TorDim));
-        if (offset) out->offset = tor_int_add(g, in->offset, offset->dim);
-        return TOROID_OK;
-    }
-    default:  // view
-        if (!tor_layout_view(g, in->rank, in->dim, in->stride, out->rank, out->dim, out->stride)) {
-            TOR_TRY(copy_input(w, node, 0, NULL));
-            in = tor_in(node, 0);
-            alias(out, in);
-            tor_layout_dense(g, out->rank, out->dim, NULL, out->stride);
+        case TOR_OP_slice: {
+            int axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
+            TorDim step = tor_int_const(g, tor_attr_int(node, TOR_ATTR_step, 1));
+            memcpy(out->stride, in->stride, sizeof out->stride);
+            out->offset =
+                tor_int_add(g, in->offset,
+                            tor_int_mul(g, tor_attr(node, TOR_ATTR_start)->dim, in->stride[axis]));
+            out->stride[axis] = tor_int_mul(g, step, in->stride[axis]);
+            return TOROID_OK;
         }
-        return TOROID_OK;
+        case TOR_OP_as_strided: {
+            TorDim row_major[TOR_MAX_RANK];
+            tor_layout_dense(g, in->rank, in->dim, NULL, row_major);
+            if (!same_strides(g, in, row_major)) {
+                TOR_TRY(copy_input(w, node, 0, NULL));
+                in = tor_in(node, 0);
+                alias(out, in);
+            }
+            const TorAttr *strides = tor_attr(node, TOR_ATTR_strides),
+                          *offset = tor_attr(node, TOR_ATTR_offset);
+            memcpy(out->stride, strides->dims, (size_t)out->rank * sizeof(TorDim));
+            if (offset) out->offset = tor_int_add(g, in->offset, offset->dim);
+            return TOROID_OK;
+        }
+        default:  // view
+            if (!tor_layout_view(g, in->rank, in->dim, in->stride, out->rank, out->dim,
+                                 out->stride)) {
+                TOR_TRY(copy_input(w, node, 0, NULL));
+                in = tor_in(node, 0);
+                alias(out, in);
+                tor_layout_dense(g, out->rank, out->dim, NULL, out->stride);
+            }
+            return TOROID_OK;
     }
 }
 
-/// Operands of an epilogue are read as [rows, columns]: the dims in front of (linear, matmul) or around
-/// (conv) the columns must merge into one stride.
+/// Operands of an epilogue are read as [rows, columns]: the dims in front of (linear, matmul) or
+/// around (conv) the columns must merge into one stride.
 static ToroidStatus layout_epilogue(Walk *w, TorNode *node, int first, const int *order) {
     TorGraph *g = w->g;
     const TorValue *out = node->outputs[0];
@@ -151,7 +158,8 @@ static ToroidStatus layout_contract(Walk *w, TorNode *node) {
     if (node->op == TOR_OP_linear) {
         TorDim row;
         const TorValue *x = tor_in(node, 0);
-        if (!tor_layout_mergeable(g, x, 0, x->rank - 1, &row)) TOR_TRY(copy_input(w, node, 0, NULL));
+        if (!tor_layout_mergeable(g, x, 0, x->rank - 1, &row))
+            TOR_TRY(copy_input(w, node, 0, NULL));
     } else if (node->op == TOR_OP_conv) {
         out_order = channels_last(out->rank, order);
     } else if (node->op == TOR_OP_attention) {
@@ -173,48 +181,55 @@ static void layout_source(Walk *w, TorNode *node) {
     const TorInput *input = &w->g->inputs[number];
     if (input->contiguous) return;
     for (int d = 0; d < out->rank; d++)
-        out->stride[d] = input->stride[d] != TOR_NO_DIM ? input->stride[d] : tor_int_stride(w->g, number, (uint32_t)d);
+        out->stride[d] = input->stride[d] != TOR_NO_DIM ? input->stride[d]
+                                                        : tor_int_stride(w->g, number, (uint32_t)d);
 }
 
 static ToroidStatus layout_node(Walk *w, TorNode *node) {
     int order[TOR_MAX_RANK];
     switch (tor_op_kind(node->op)) {
-    case TOR_KIND_SOURCE: layout_source(w, node); return TOROID_OK;
-    case TOR_KIND_VIEW: return layout_view(w, node);
-    case TOR_KIND_CONTRACT: return layout_contract(w, node);
-    case TOR_KIND_SINK: return TOROID_OK;
-    case TOR_KIND_MOVE:
-        if (tor_attr_int(node, TOR_ATTR_inplace, 0)) {
-            const TorValue *x = tor_in(node, 0);
-            alias(node->outputs[0], x);
-            memcpy(node->outputs[0]->stride, x->stride, sizeof x->stride);
+        case TOR_KIND_SOURCE: layout_source(w, node); return TOROID_OK;
+        case TOR_KIND_VIEW: return layout_view(w, node);
+        case TOR_KIND_CONTRACT: return layout_contract(w, node);
+        case TOR_KIND_SINK: return TOROID_OK;
+        case TOR_KIND_MOVE:
+            if (tor_attr_int(node, TOR_ATTR_inplace, 0)) {
+                const TorValue *x = tor_in(node, 0);
+                alias(node->outputs[0], x);
+                memcpy(node->outputs[0]->stride, x->stride, sizeof x->stride);
+                return TOROID_OK;
+            }
+            if (node->op == TOR_OP_contiguous) {
+                if (!node->outputs[0]->has_layout) own(w, node->outputs[0], NULL);
+                return TOROID_OK;
+            }
+            if (node->op == TOR_OP_cat || node->op == TOR_OP_pad || node->op == TOR_OP_flip) {
+                const TorValue *x = tor_in(node, 0);
+                own(w, node->outputs[0],
+                    x->rank == node->outputs[0]->rank && tor_layout_is_dense(w->g, x, order)
+                        ? order
+                        : NULL);
+                return TOROID_OK;
+            }
+            break;
+        case TOR_KIND_POOL:
+            for (int i = 0; i < node->n_outputs; i++) {
+                const TorValue *x = tor_in(node, 0);
+                own(w, node->outputs[i], tor_layout_is_dense(w->g, x, order) ? order : NULL);
+            }
             return TOROID_OK;
-        }
-        if (node->op == TOR_OP_contiguous) {
-            if (!node->outputs[0]->has_layout) own(w, node->outputs[0], NULL);
+        case TOR_KIND_MAP:
+        case TOR_KIND_FUSED:
+            for (int i = 0; i < node->n_outputs; i++)
+                own(w, node->outputs[i], dominant_order(w->g, node, node->outputs[i], order));
             return TOROID_OK;
-        }
-        if (node->op == TOR_OP_cat || node->op == TOR_OP_pad || node->op == TOR_OP_flip) {
-            const TorValue *x = tor_in(node, 0);
-            own(w, node->outputs[0], x->rank == node->outputs[0]->rank && tor_layout_is_dense(w->g, x, order) ? order : NULL);
-            return TOROID_OK;
-        }
-        break;
-    case TOR_KIND_POOL:
-        for (int i = 0; i < node->n_outputs; i++) {
-            const TorValue *x = tor_in(node, 0);
-            own(w, node->outputs[i], tor_layout_is_dense(w->g, x, order) ? order : NULL);
-        }
-        return TOROID_OK;
-    case TOR_KIND_MAP: case TOR_KIND_FUSED:
-        for (int i = 0; i < node->n_outputs; i++)
-            own(w, node->outputs[i], dominant_order(w->g, node, node->outputs[i], order));
-        return TOROID_OK;
-    default: break;
+        default: break;
     }
     for (int i = 0; i < node->n_outputs; i++) {
-        if (tor_op_kind(node->op) == TOR_KIND_EXTERNAL) own(w, node->outputs[i], NULL);
-        else tor_layout_own(w->g, node->outputs[i], NULL);
+        if (tor_op_kind(node->op) == TOR_KIND_EXTERNAL)
+            own(w, node->outputs[i], NULL);
+        else
+            tor_layout_own(w->g, node->outputs[i], NULL);
     }
     return TOROID_OK;
 }
@@ -232,15 +247,18 @@ static ToroidStatus settle_output(Walk *w, int k, const TorValue **taken) {
     if (into >= 0) {
         // The write happens at the end; a value that lives in another written input would be lost.
         bool itself = from_input && tor_attr_int(root, TOR_ATTR_index, 0) == into;
-        if (of_written && !(itself && v->node->op != TOR_OP_input && tor_attr_int(v->node, TOR_ATTR_inplace, 0)))
+        if (of_written &&
+            !(itself && v->node->op != TOR_OP_input && tor_attr_int(v->node, TOR_ATTR_inplace, 0)))
             return copy_input(w, sink, k, NULL);
         return TOROID_OK;
     }
-    if (v->node->op == TOR_OP_input && !g->output_fresh[k] && !of_written && !g->inputs[tor_attr_int(root, TOR_ATTR_index, 0)].frozen_result)
+    if (v->node->op == TOR_OP_input && !g->output_fresh[k] && !of_written &&
+        !g->inputs[tor_attr_int(root, TOR_ATTR_index, 0)].frozen_result)
         return TOROID_OK;
     TorDim stride[TOR_MAX_RANK];
     promised_strides(w, k, stride);
-    bool fits = !from_input && root->op != TOR_OP_constant && same_strides(g, v, stride) && tor_int_is(g, v->offset, 0) &&
+    bool fits = !from_input && root->op != TOR_OP_constant && same_strides(g, v, stride) &&
+                tor_int_is(g, v->offset, 0) &&
                 tor_value_numel(g, v) == tor_value_numel(g, v->storage);
     for (int i = 0; fits && i < k; i++) fits = taken[i] != v->storage;
     if (!fits) {
@@ -257,7 +275,8 @@ ToroidStatus tor_pass_layout(TorGraph *g) {
     Walk w = {.g = g, .n_pins = g->next_value};
     w.pin = tor_arena_alloc(g->arena, (size_t)w.n_pins * sizeof(int) + 1);
     w.written = tor_arena_alloc(g->arena, g->n_inputs + 1);
-    const TorValue **taken = tor_arena_alloc(g->arena, (size_t)sink->n_inputs * sizeof(TorValue *) + 1);
+    const TorValue **taken =
+        tor_arena_alloc(g->arena, (size_t)sink->n_inputs * sizeof(TorValue *) + 1);
     if (!w.pin || !w.written || !taken) return tor_no_memory();
     const int64_t *into = tor_attr(sink, TOR_ATTR_into)->ints;
     for (int k = 0; k < sink->n_inputs; k++) {

@@ -8,8 +8,10 @@
 void tor_layout_dense(TorGraph *g, int rank, const TorDim *dim, const int *order, TorDim *stride);
 /// The strides of `dim`/`stride` seen as `new_dim`, by symbolic sizes alone.
 /// @return false if that is no single strided view, or not provably one
-bool tor_layout_view(TorGraph *g, int rank, const TorDim *dim, const TorDim *stride, int new_rank, const TorDim *new_dim, TorDim *new_stride);
-/// True if `count` dims from `first` can be walked as one dim; its stride into *stride (0 for none).
+bool tor_layout_view(TorGraph *g, int rank, const TorDim *dim, const TorDim *stride, int new_rank,
+                     const TorDim *new_dim, TorDim *new_stride);
+/// True if `count` dims from `first` can be walked as one dim; its stride into *stride (0 for
+/// none).
 bool tor_layout_mergeable(TorGraph *g, const TorValue *v, int first, int count, TorDim *stride);
 /// True if the value's elements lie densely, in whatever order, from its offset on.
 bool tor_layout_is_dense(TorGraph *g, const TorValue *v, int *order);

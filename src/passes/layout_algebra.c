@@ -13,7 +13,8 @@ void tor_layout_dense(TorGraph *g, int rank, const TorDim *dim, const int *order
     }
 }
 
-bool tor_layout_view(TorGraph *g, int rank, const TorDim *dim, const TorDim *stride, int new_rank, const TorDim *new_dim, TorDim *new_stride) {
+bool tor_layout_view(TorGraph *g, int rank, const TorDim *dim, const TorDim *stride, int new_rank,
+                     const TorDim *new_dim, TorDim *new_stride) {
     // Runs of old dims that one stride walks, outermost first. Dims of size 1 do not matter.
     TorDim run_size[TOR_MAX_RANK], run_stride[TOR_MAX_RANK];
     int runs = 0;

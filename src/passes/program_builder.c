@@ -1,5 +1,5 @@
-// From nodes to instructions. Row ops (softmax, norms, reductions) are spelled out here, once, in the
-// program's own terms.
+// From nodes to instructions. Row ops (softmax, norms, reductions) are spelled out here, once, in
+// the program's own terms.
 #include "passes/program_builder.h"
 
 #include <string.h>
@@ -17,7 +17,9 @@ void tor_builder_begin(TorProgramBuilder *b, TorGraph *g) {
     b->program.n_stages = 1;
 }
 
-static ToroidStatus full(const char *what) { return tor_refuse("the program is full: too many %s", what); }
+static ToroidStatus full(const char *what) {
+    return tor_refuse("the program is full: too many %s", what);
+}
 
 static ToroidStatus remember(TorProgramBuilder *b, const TorValue *value, Ref ref) {
     if (b->n_values == TOR_BUILDER_VALUES) return full("values");
@@ -71,7 +73,8 @@ static ToroidStatus read_value(TorProgramBuilder *b, TorValue *value, TorDtype t
 
 static bool is_row(Ref r) { return r.operand.kind == TOR_OPERAND_ROW; }
 
-static ToroidStatus emit(TorProgramBuilder *b, TorScalarFn fn, TorDtype type, TorDtype to, const Ref *src, int n, Ref *out) {
+static ToroidStatus emit(TorProgramBuilder *b, TorScalarFn fn, TorDtype type, TorDtype to,
+                         const Ref *src, int n, Ref *out) {
     TorProgram *p = &b->program;
     if (p->n_instrs == TOR_PROGRAM_INSTRS) return full("instructions");
     int stage = 0;
@@ -88,8 +91,8 @@ static ToroidStatus emit(TorProgramBuilder *b, TorScalarFn fn, TorDtype type, To
     } else {
         dst = (TorOperand){TOR_OPERAND_REG, p->n_regs++};
     }
-    // Instructions are kept in stage order; later stages are only ever appended to here since a node
-    // comes after its operands, but an independent operand of an earlier stage may come late.
+    // Instructions are kept in stage order; later stages are only ever appended to here since a
+    // node comes after its operands, but an independent operand of an earlier stage may come late.
     int at = p->n_instrs;
     while (at > 0 && p->instr[at - 1].stage > stage) at--;
     memmove(&p->instr[at + 1], &p->instr[at], (size_t)(p->n_instrs - at) * sizeof(TorInstr));
@@ -111,7 +114,8 @@ static ToroidStatus emit1(TorProgramBuilder *b, TorScalarFn fn, TorDtype type, R
     return emit(b, fn, type, type, &a, 1, out);
 }
 
-static ToroidStatus emit2(TorProgramBuilder *b, TorScalarFn fn, TorDtype type, Ref x, Ref y, Ref *out) {
+static ToroidStatus emit2(TorProgramBuilder *b, TorScalarFn fn, TorDtype type, Ref x, Ref y,
+                          Ref *out) {
     Ref src[2] = {x, y};
     return emit(b, fn, type, type, src, 2, out);
 }
@@ -121,7 +125,8 @@ static ToroidStatus convert(TorProgramBuilder *b, Ref from, TorDtype type, TorDt
     return type == to ? TOROID_OK : emit(b, TOR_FN_cast, type, to, &from, 1, out);
 }
 
-static ToroidStatus reduce(TorProgramBuilder *b, TorReduceKind kind, TorDtype type, Ref src, Ref *out) {
+static ToroidStatus reduce(TorProgramBuilder *b, TorReduceKind kind, TorDtype type, Ref src,
+                           Ref *out) {
     TorProgram *p = &b->program;
     if (p->n_reductions == TOR_PROGRAM_REDUCTIONS) return full("reductions");
     if (p->n_rows + 2 > TOR_PROGRAM_ROWS) return full("row values");
@@ -129,7 +134,8 @@ static ToroidStatus reduce(TorProgramBuilder *b, TorReduceKind kind, TorDtype ty
         return tor_refuse("a reduction over a value that is constant in its row");
     int at = p->n_reductions;
     while (at > 0 && p->reduction[at - 1].stage > src.stage) at--;
-    memmove(&p->reduction[at + 1], &p->reduction[at], (size_t)(p->n_reductions - at) * sizeof(TorReduction));
+    memmove(&p->reduction[at + 1], &p->reduction[at],
+            (size_t)(p->n_reductions - at) * sizeof(TorReduction));
     TorReduction *r = &p->reduction[at];
     memset(r, 0, sizeof *r);
     r->kind = (uint8_t)kind;
@@ -176,7 +182,8 @@ static ToroidStatus map_node(TorProgramBuilder *b, const TorNode *node, Ref *out
     if (!known && to == TOR_bool && node->n_inputs) type = tor_in(node, node->n_inputs - 1)->dtype;
     Ref src[3];
     for (int i = 0; i < node->n_inputs; i++)
-        TOR_TRY(read_value(b, tor_in(node, i), node->op == TOR_OP_where && i == 0 ? TOR_bool : type, &src[i]));
+        TOR_TRY(read_value(b, tor_in(node, i), node->op == TOR_OP_where && i == 0 ? TOR_bool : type,
+                           &src[i]));
     return emit(b, (TorScalarFn)node->op, type, to, src, node->n_inputs, out);
 }
 
@@ -185,38 +192,46 @@ static ToroidStatus reduce_node(TorProgramBuilder *b, const TorNode *node, Ref *
     TorDtype type = tor_dtype_compute(to);  // of the accumulation
     Ref x, n, r;
     switch (node->op) {
-    case TOR_OP_sum: case TOR_OP_mean: case TOR_OP_prod:
-        TOR_TRY(read_as(b, tor_in(node, 0), type, &x));
-        TOR_TRY(reduce(b, node->op == TOR_OP_prod ? TOR_REDUCE_prod : TOR_REDUCE_sum, type, x, &r));
-        if (node->op == TOR_OP_mean) {
+        case TOR_OP_sum:
+        case TOR_OP_mean:
+        case TOR_OP_prod:
+            TOR_TRY(read_as(b, tor_in(node, 0), type, &x));
+            TOR_TRY(
+                reduce(b, node->op == TOR_OP_prod ? TOR_REDUCE_prod : TOR_REDUCE_sum, type, x, &r));
+            if (node->op == TOR_OP_mean) {
+                TOR_TRY(reduce(b, TOR_REDUCE_length, type, x, &n));
+                TOR_TRY(emit2(b, TOR_FN_div, type, r, n, &r));
+            }
+            return convert(b, r, type, to, out);
+        case TOR_OP_var: {
+            Ref zero, correction, mean;
+            TOR_TRY(read_as(b, tor_in(node, 0), type, &x));
+            TOR_TRY(reduce(b, TOR_REDUCE_moments, type, x, &mean));
+            Ref biased = {{TOR_OPERAND_ROW, (uint8_t)(mean.operand.index + 1)}, mean.stage};
             TOR_TRY(reduce(b, TOR_REDUCE_length, type, x, &n));
+            TOR_TRY(number(b, tor_attr_float(node, TOR_ATTR_correction, 1), type, &correction));
+            TOR_TRY(number(b, 0, type, &zero));
+            TOR_TRY(emit2(b, TOR_FN_mul, type, biased, n, &r));
+            TOR_TRY(emit2(b, TOR_FN_sub, type, n, correction, &n));
+            TOR_TRY(emit2(b, TOR_FN_maximum, type, n, zero, &n));
             TOR_TRY(emit2(b, TOR_FN_div, type, r, n, &r));
+            return convert(b, r, type, to, out);
         }
-        return convert(b, r, type, to, out);
-    case TOR_OP_var: {
-        Ref zero, correction, mean;
-        TOR_TRY(read_as(b, tor_in(node, 0), type, &x));
-        TOR_TRY(reduce(b, TOR_REDUCE_moments, type, x, &mean));
-        Ref biased = {{TOR_OPERAND_ROW, (uint8_t)(mean.operand.index + 1)}, mean.stage};
-        TOR_TRY(reduce(b, TOR_REDUCE_length, type, x, &n));
-        TOR_TRY(number(b, tor_attr_float(node, TOR_ATTR_correction, 1), type, &correction));
-        TOR_TRY(number(b, 0, type, &zero));
-        TOR_TRY(emit2(b, TOR_FN_mul, type, biased, n, &r));
-        TOR_TRY(emit2(b, TOR_FN_sub, type, n, correction, &n));
-        TOR_TRY(emit2(b, TOR_FN_maximum, type, n, zero, &n));
-        TOR_TRY(emit2(b, TOR_FN_div, type, r, n, &r));
-        return convert(b, r, type, to, out);
-    }
-    case TOR_OP_any: case TOR_OP_all:
-        TOR_TRY(read_as(b, tor_in(node, 0), TOR_bool, &x));
-        return reduce(b, node->op == TOR_OP_any ? TOR_REDUCE_any : TOR_REDUCE_all, TOR_bool, x, out);
-    case TOR_OP_amax: case TOR_OP_amin:
-        TOR_TRY(read_value(b, tor_in(node, 0), in, &x));
-        return reduce(b, node->op == TOR_OP_amax ? TOR_REDUCE_max : TOR_REDUCE_min, in, x, out);
-    case TOR_OP_argmax: case TOR_OP_argmin:
-        TOR_TRY(read_value(b, tor_in(node, 0), in, &x));
-        return reduce(b, node->op == TOR_OP_argmax ? TOR_REDUCE_argmax : TOR_REDUCE_argmin, in, x, out);
-    default: return tor_invalid("program builder: %s is no reduction", tor_op_name(node->op));
+        case TOR_OP_any:
+        case TOR_OP_all:
+            TOR_TRY(read_as(b, tor_in(node, 0), TOR_bool, &x));
+            return reduce(b, node->op == TOR_OP_any ? TOR_REDUCE_any : TOR_REDUCE_all, TOR_bool, x,
+                          out);
+        case TOR_OP_amax:
+        case TOR_OP_amin:
+            TOR_TRY(read_value(b, tor_in(node, 0), in, &x));
+            return reduce(b, node->op == TOR_OP_amax ? TOR_REDUCE_max : TOR_REDUCE_min, in, x, out);
+        case TOR_OP_argmax:
+        case TOR_OP_argmin:
+            TOR_TRY(read_value(b, tor_in(node, 0), in, &x));
+            return reduce(b, node->op == TOR_OP_argmax ? TOR_REDUCE_argmax : TOR_REDUCE_argmin, in,
+                          x, out);
+        default: return tor_invalid("program builder: %s is no reduction", tor_op_name(node->op));
     }
 }
 
@@ -273,22 +288,24 @@ static ToroidStatus norm(TorProgramBuilder *b, const TorNode *node, Ref *out) {
 
 int tor_builder_cost(const TorNode *node) {
     switch (tor_op_kind(node->op)) {
-    case TOR_KIND_MAP: return 1;
-    case TOR_KIND_REDUCE: return 6;
-    default: return node->op == TOR_OP_layer_norm || node->op == TOR_OP_rms_norm ? 11 : 6;
+        case TOR_KIND_MAP: return 1;
+        case TOR_KIND_REDUCE: return 6;
+        default: return node->op == TOR_OP_layer_norm || node->op == TOR_OP_rms_norm ? 11 : 6;
     }
 }
 
 ToroidStatus tor_builder_node(TorProgramBuilder *b, const TorNode *node) {
     Ref out;
     switch (tor_op_kind(node->op)) {
-    case TOR_KIND_MAP: TOR_TRY(map_node(b, node, &out)); break;
-    case TOR_KIND_REDUCE: TOR_TRY(reduce_node(b, node, &out)); break;
-    case TOR_KIND_ROW:
-        if (node->op == TOR_OP_softmax || node->op == TOR_OP_log_softmax) TOR_TRY(softmax(b, node, &out));
-        else TOR_TRY(norm(b, node, &out));
-        break;
-    default: return tor_invalid("program builder: %s is not pointwise", tor_op_name(node->op));
+        case TOR_KIND_MAP: TOR_TRY(map_node(b, node, &out)); break;
+        case TOR_KIND_REDUCE: TOR_TRY(reduce_node(b, node, &out)); break;
+        case TOR_KIND_ROW:
+            if (node->op == TOR_OP_softmax || node->op == TOR_OP_log_softmax)
+                TOR_TRY(softmax(b, node, &out));
+            else
+                TOR_TRY(norm(b, node, &out));
+            break;
+        default: return tor_invalid("program builder: %s is not pointwise", tor_op_name(node->op));
     }
     return remember(b, node->outputs[0], out);
 }
@@ -299,7 +316,8 @@ ToroidStatus tor_builder_output(TorProgramBuilder *b, const TorValue *value, boo
     Ref ref = {none, 0};
     for (int i = 0; i < b->n_values; i++)
         if (b->values[i].value == value) ref = (Ref){b->values[i].operand, b->values[i].stage};
-    if (ref.operand.kind == TOR_OPERAND_NONE) return tor_invalid("program builder: the output was not computed");
+    if (ref.operand.kind == TOR_OPERAND_NONE)
+        return tor_invalid("program builder: the output was not computed");
     TorOperand output = {TOR_OPERAND_OUTPUT, p->n_outputs};
     p->output_type[p->n_outputs] = (uint8_t)value->dtype;
     p->output_row[p->n_outputs++] = row;
@@ -309,10 +327,13 @@ ToroidStatus tor_builder_output(TorProgramBuilder *b, const TorValue *value, boo
     for (int i = 0; i < p->n_instrs; i++) {
         const TorInstr *instr = &p->instr[i];
         if (instr->dst.kind == ref.operand.kind && instr->dst.index == ref.operand.index) maker = i;
-        for (int s = 0; s < 3; s++) read |= instr->src[s].kind == ref.operand.kind && instr->src[s].index == ref.operand.index;
+        for (int s = 0; s < 3; s++)
+            read |=
+                instr->src[s].kind == ref.operand.kind && instr->src[s].index == ref.operand.index;
     }
     for (int i = 0; i < p->n_reductions; i++)
-        read |= p->reduction[i].src.kind == ref.operand.kind && p->reduction[i].src.index == ref.operand.index;
+        read |= p->reduction[i].src.kind == ref.operand.kind &&
+                p->reduction[i].src.index == ref.operand.index;
     if (maker >= 0 && !read && ref.operand.kind == TOR_OPERAND_REG) {
         p->instr[maker].dst = output;
         return TOROID_OK;
@@ -320,6 +341,8 @@ ToroidStatus tor_builder_output(TorProgramBuilder *b, const TorValue *value, boo
     Ref copy;
     TOR_TRY(emit(b, TOR_FN_copy, value->dtype, value->dtype, &ref, 1, &copy));
     for (int i = 0; i < p->n_instrs; i++)
-        if (p->instr[i].dst.kind == copy.operand.kind && p->instr[i].dst.index == copy.operand.index) p->instr[i].dst = output;
+        if (p->instr[i].dst.kind == copy.operand.kind &&
+            p->instr[i].dst.index == copy.operand.index)
+            p->instr[i].dst = output;
     return TOROID_OK;
 }

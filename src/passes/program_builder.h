@@ -15,7 +15,7 @@ typedef struct {
     struct {
         const TorValue *value;
         TorOperand operand;
-        int stage;                        ///< first stage that may use it
+        int stage;  ///< first stage that may use it
     } values[TOR_BUILDER_VALUES];
 } TorProgramBuilder;
 

@@ -1,5 +1,5 @@
-// Splits what depends on frozen inputs alone off the graph: packing, folded batch norms, transposes,
-// position tables. Each result is a small graph that runs when its sources change.
+// Splits what depends on frozen inputs alone off the graph: packing, folded batch norms,
+// transposes, position tables. Each result is a small graph that runs when its sources change.
 #include "passes/prologue.h"
 
 #include <stdio.h>
@@ -46,7 +46,8 @@ static bool is_static(const TorGraph *g, const TorNode *node) {
     return true;
 }
 
-/// Values marked frozen whose sizes are not known are not: their expression cannot be computed ahead.
+/// Values marked frozen whose sizes are not known are not: their expression cannot be computed
+/// ahead.
 static void unmark_dynamic(TorGraph *g) {
     for (TorNode *node = g->first; node; node = node->next) {
         if (node->n_outputs == 0 || !node->outputs[0]->frozen) continue;
@@ -91,7 +92,8 @@ static ToroidStatus clone_source(Clone *c, const TorValue *v, TorValue **out) {
     TorInput *mine = &c->to->inputs[c->to->n_inputs - 1];
     mine->contiguous = input->contiguous;
     for (int d = 0; d < v->rank; d++) {
-        mine->stride[d] = input->stride[d] == TOR_NO_DIM ? TOR_NO_DIM : move_dim(c, input->stride[d]);
+        mine->stride[d] =
+            input->stride[d] == TOR_NO_DIM ? TOR_NO_DIM : move_dim(c, input->stride[d]);
         if (!input->contiguous) hash_dim(c, input->stride[d]);
     }
     uint32_t *grown = tor_alloc((r->n_sources + 1) * sizeof *grown);
@@ -117,27 +119,34 @@ static ToroidStatus clone_node(Clone *c, const TorNode *node, TorNode **out) {
         *a = node->attrs[i];
         hash_int(key, a->key);
         switch (a->kind) {
-        case TOR_ATTR_DIM: hash_dim(c, a->dim); a->dim = move_dim(c, a->dim); break;
-        case TOR_ATTR_DIMS: {
-            TorDim *dims = tor_arena_alloc(c->to->arena, (size_t)a->count * sizeof *dims + 1);
-            if (!dims) return tor_no_memory();
-            for (int d = 0; d < a->count; d++) {
-                dims[d] = move_dim(c, a->dims[d]);
-                hash_dim(c, a->dims[d]);
+            case TOR_ATTR_DIM:
+                hash_dim(c, a->dim);
+                a->dim = move_dim(c, a->dim);
+                break;
+            case TOR_ATTR_DIMS: {
+                TorDim *dims = tor_arena_alloc(c->to->arena, (size_t)a->count * sizeof *dims + 1);
+                if (!dims) return tor_no_memory();
+                for (int d = 0; d < a->count; d++) {
+                    dims[d] = move_dim(c, a->dims[d]);
+                    hash_dim(c, a->dims[d]);
+                }
+                a->dims = dims;
+                break;
             }
-            a->dims = dims;
-            break;
-        }
-        case TOR_ATTR_INTS: hash_bytes(key, a->ints, (size_t)a->count * sizeof *a->ints); break;
-        case TOR_ATTR_BLOB: hash_bytes(key, a->blob, (size_t)a->count); break;
-        case TOR_ATTR_STR: hash_bytes(key, a->str, strlen(a->str)); break;
-        case TOR_ATTR_SCALAR: hash_int(key, a->scalar.dtype); hash_int(key, a->scalar.i); break;
-        case TOR_ATTR_FLOAT: hash_bytes(key, &a->f, sizeof a->f); break;
-        case TOR_ATTR_DTYPE: hash_int(key, a->dtype); break;
-        case TOR_ATTR_INT: hash_int(key, a->i); break;
+            case TOR_ATTR_INTS: hash_bytes(key, a->ints, (size_t)a->count * sizeof *a->ints); break;
+            case TOR_ATTR_BLOB: hash_bytes(key, a->blob, (size_t)a->count); break;
+            case TOR_ATTR_STR: hash_bytes(key, a->str, strlen(a->str)); break;
+            case TOR_ATTR_SCALAR:
+                hash_int(key, a->scalar.dtype);
+                hash_int(key, a->scalar.i);
+                break;
+            case TOR_ATTR_FLOAT: hash_bytes(key, &a->f, sizeof a->f); break;
+            case TOR_ATTR_DTYPE: hash_int(key, a->dtype); break;
+            case TOR_ATTR_INT: hash_int(key, a->i); break;
         }
     }
-    TOR_TRY(tor_graph_add(c->to, NULL, node->op, inputs, node->n_inputs, attrs, node->n_attrs, node->n_outputs, out));
+    TOR_TRY(tor_graph_add(c->to, NULL, node->op, inputs, node->n_inputs, attrs, node->n_attrs,
+                          node->n_outputs, out));
     for (int i = 0; i < node->n_outputs; i++) {
         TorValue *v = (*out)->outputs[i];
         const TorValue *old = node->outputs[i];
@@ -153,7 +162,9 @@ static ToroidStatus clone_node(Clone *c, const TorNode *node, TorNode **out) {
 static ToroidStatus clone_value(Clone *c, const TorValue *v, TorValue **out) {
     // An expression over an earlier result is computed from the tensors of the host again.
     for (size_t i = 0; v->node->op == TOR_OP_input && i < c->prologue->count; i++)
-        if (c->prologue->results[i].value && c->from->inputs[c->prologue->results[i].input].value == v) v = c->prologue->results[i].value;
+        if (c->prologue->results[i].value &&
+            c->from->inputs[c->prologue->results[i].input].value == v)
+            v = c->prologue->results[i].value;
     for (size_t i = 0; i < c->count; i++)
         if (c->old_value[i] == v) {
             *out = c->new_value[i];
@@ -167,7 +178,8 @@ static ToroidStatus clone_value(Clone *c, const TorValue *v, TorValue **out) {
     }
     TorNode *node;
     TOR_TRY(clone_node(c, v->node, &node));
-    for (int i = 0; i < node->n_outputs; i++) TOR_TRY(remember(c, v->node->outputs[i], node->outputs[i]));
+    for (int i = 0; i < node->n_outputs; i++)
+        TOR_TRY(remember(c, v->node->outputs[i], node->outputs[i]));
     *out = node->outputs[v->index];
     return TOROID_OK;
 }
@@ -176,12 +188,15 @@ static ToroidStatus clone_value(Clone *c, const TorValue *v, TorValue **out) {
 static TorValue *extractable(TorValue *v) {
     TorScalar number;
     while (tor_op_kind(v->node->op) == TOR_KIND_VIEW) v = tor_in(v->node, 0);
-    if (v->node->op == TOR_OP_input || v->node->op == TOR_OP_constant || tor_value_number(v, &number)) return NULL;
+    if (v->node->op == TOR_OP_input || v->node->op == TOR_OP_constant ||
+        tor_value_number(v, &number))
+        return NULL;
     return v;
 }
 
 static ToroidStatus extract(TorGraph *g, TorPrologue *prologue, TorValue *v) {
-    TOR_TRY(tor_grow((void **)&prologue->results, &prologue->capacity, prologue->count + 1, sizeof *prologue->results));
+    TOR_TRY(tor_grow((void **)&prologue->results, &prologue->capacity, prologue->count + 1,
+                     sizeof *prologue->results));
     TorPrologueResult *r = &prologue->results[prologue->count++];
     memset(r, 0, sizeof *r);
     r->key[0] = 14695981039346656037u;

@@ -6,12 +6,12 @@
 
 /// One value that depends on frozen inputs and constants alone, as a graph of its own.
 typedef struct {
-    TorGraph *graph;      ///< inputs are the sources, in order; one output. Owned by the prologue
-    uint32_t *sources;    ///< inputs of the main graph
+    TorGraph *graph;    ///< inputs are the sources, in order; one output. Owned by the prologue
+    uint32_t *sources;  ///< inputs of the main graph
     uint32_t n_sources;
-    uint32_t input;       ///< the main graph's input (frozen_result) that stands for the value now
-    TorValue *value;      ///< what it stands for; NULL after the pass
-    uint64_t key[2];      ///< hash of the expression: ops, attributes, types; equal for equal work
+    uint32_t input;   ///< the main graph's input (frozen_result) that stands for the value now
+    TorValue *value;  ///< what it stands for; NULL after the pass
+    uint64_t key[2];  ///< hash of the expression: ops, attributes, types; equal for equal work
 } TorPrologueResult;
 
 typedef struct {

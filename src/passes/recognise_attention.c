@@ -1,8 +1,8 @@
 // Attention spelled out as matmul, softmax, matmul becomes one node.
 //
-//   softmax(q k^T * scale + mask) v     with scale as mul or div, before or after, on q, on k or on the
-//   product; masks added or chosen by where(mask, scores, -inf); queries of 3 dims (heads in the batch)
-//   or 4; softmax plain (NaN for rows that are all -inf), or "safe" (0 for them).
+//   softmax(q k^T * scale + mask) v     with scale as mul or div, before or after, on q, on k or on
+//   the product; masks added or chosen by where(mask, scores, -inf); queries of 3 dims (heads in
+//   the batch) or 4; softmax plain (NaN for rows that are all -inf), or "safe" (0 for them).
 #include <math.h>
 
 #include "passes/passes.h"
@@ -11,8 +11,8 @@ typedef struct {
     TorGraph *g;
     TorValue *q, *k_transposed, *v, *mask;  ///< k_transposed is [..., d, n]
     double scale;
-    bool safe;                              ///< hidden rows are 0, not NaN
-    TorNode *output;                        ///< the second matmul
+    bool safe;        ///< hidden rows are 0, not NaN
+    TorNode *output;  ///< the second matmul
 } Match;
 
 static bool single_use(const TorValue *v) { return v->uses && !v->uses->next; }
@@ -60,9 +60,13 @@ static TorValue *without_guard(TorValue *p) {
     double zero, least;
     if (node->op != TOR_OP_where || !scalar_of(node, 1, &zero) || zero != 0) return p;
     TorValue *softmax = tor_in(node, 2), *dead = tor_in(node, 0);
-    if (softmax->node->op != TOR_OP_softmax || !single_use(softmax) || dead->node->op != TOR_OP_all || !single_use(dead)) return p;
+    if (softmax->node->op != TOR_OP_softmax || !single_use(softmax) ||
+        dead->node->op != TOR_OP_all || !single_use(dead))
+        return p;
     const TorNode *eq = tor_in(dead->node, 0)->node;
-    bool guard = eq->op == TOR_OP_eq && single_use(eq->outputs[0]) && tor_in(eq, 0) == tor_in(softmax->node, 0) && scalar_of(eq, 1, &least) && least == -INFINITY;
+    bool guard = eq->op == TOR_OP_eq && single_use(eq->outputs[0]) &&
+                 tor_in(eq, 0) == tor_in(softmax->node, 0) && scalar_of(eq, 1, &least) &&
+                 least == -INFINITY;
     return guard ? softmax : p;
 }
 
@@ -76,23 +80,31 @@ static bool match(Match *m, TorNode *output) {
     m->mask = NULL;
     m->scale = 1;
     m->safe = guarded != p;
-    if (output->outputs[0]->dtype != TOR_float32 || output->outputs[0]->rank < 3 || output->outputs[0]->rank > 4) return false;
-    if (p->node->op != TOR_OP_softmax || !single_use(guarded) || !single_use(p) || tor_attr_int(p->node, TOR_ATTR_axis, 0) != p->rank - 1) return false;
+    if (output->outputs[0]->dtype != TOR_float32 || output->outputs[0]->rank < 3 ||
+        output->outputs[0]->rank > 4)
+        return false;
+    if (p->node->op != TOR_OP_softmax || !single_use(guarded) || !single_use(p) ||
+        tor_attr_int(p->node, TOR_ATTR_axis, 0) != p->rank - 1)
+        return false;
     TorValue *s = tor_in(p->node, 0);
     // The scores are read by the softmax, and by its guard.
-    if (uses(s) != 1 + (guarded != p) || s->rank != p->rank || s->dtype != TOR_float32) return false;
+    if (uses(s) != 1 + (guarded != p) || s->rank != p->rank || s->dtype != TOR_float32)
+        return false;
     if (guarded == p) s = take_scale(s, &m->scale, true);
     bool entry = guarded != p;  // `s` has the guard's use beside the softmax's
     double factor = m->scale, fill;
     if (s->node->op == TOR_OP_add && (entry || single_use(s))) {
         // The mask is the operand that is not the product.
         TorValue *a = tor_in(s->node, 0), *b = tor_in(s->node, 1);
-        bool left = single_use(a) && tor_value_same_dims(a, s) && take_scale(a, &factor, true)->node->op == TOR_OP_matmul;
+        bool left = single_use(a) && tor_value_same_dims(a, s) &&
+                    take_scale(a, &factor, true)->node->op == TOR_OP_matmul;
         m->mask = left ? b : a;
-        if (m->mask->dtype != TOR_float32 || !mask_fits(g, m->mask, s) || m->scale != 1) return false;
+        if (m->mask->dtype != TOR_float32 || !mask_fits(g, m->mask, s) || m->scale != 1)
+            return false;
         s = left ? a : b;
         entry = false;
-    } else if (s->node->op == TOR_OP_where && (entry || single_use(s)) && scalar_of(s->node, 2, &fill) && fill == -INFINITY && m->scale > 0) {
+    } else if (s->node->op == TOR_OP_where && (entry || single_use(s)) &&
+               scalar_of(s->node, 2, &fill) && fill == -INFINITY && m->scale > 0) {
         m->mask = tor_in(s->node, 0);
         if (!mask_fits(g, m->mask, s)) return false;
         s = tor_in(s->node, 1);
@@ -102,14 +114,18 @@ static bool match(Match *m, TorNode *output) {
     TorValue *product = take_scale(s, &m->scale, !entry);
     if (product != s) entry = false;
     s = product;
-    if (s->node->op != TOR_OP_matmul || (!entry && !single_use(s)) || tor_attr(s->node, TOR_ATTR_epilogue) || !tor_value_same_dims(s, p)) return false;
+    if (s->node->op != TOR_OP_matmul || (!entry && !single_use(s)) ||
+        tor_attr(s->node, TOR_ATTR_epilogue) || !tor_value_same_dims(s, p))
+        return false;
     m->q = take_scale(tor_in(s->node, 0), &m->scale, false);
     m->k_transposed = take_scale(tor_in(s->node, 1), &m->scale, false);
-    return m->q->dtype == TOR_float32 && m->k_transposed->dtype == TOR_float32 && m->v->dtype == TOR_float32 &&
-           m->q->rank == p->rank && m->k_transposed->rank == p->rank && m->v->rank == p->rank;
+    return m->q->dtype == TOR_float32 && m->k_transposed->dtype == TOR_float32 &&
+           m->v->dtype == TOR_float32 && m->q->rank == p->rank &&
+           m->k_transposed->rank == p->rank && m->v->rank == p->rank;
 }
 
-static ToroidStatus add(TorGraph *g, TorNode *before, TorOp op, TorValue *in, TorAttr attr, TorValue **out) {
+static ToroidStatus add(TorGraph *g, TorNode *before, TorOp op, TorValue *in, TorAttr attr,
+                        TorValue **out) {
     TorNode *node;
     TOR_TRY(tor_graph_add(g, before, op, &in, 1, &attr, 1, 1, &node));
     *out = node->outputs[0];
@@ -138,7 +154,8 @@ static ToroidStatus rewrite(const Match *m) {
     TOR_TRY(as_4d(g, at, k, &in[1]));
     TOR_TRY(as_4d(g, at, m->v, &in[2]));
     if (m->mask) TOR_TRY(as_4d(g, at, m->mask, &in[3]));
-    TorAttr attrs[] = {TOR_A_FLOAT(scale, m->scale), TOR_A_INT(causal, 0), TOR_A_INT(nan_rows, !m->safe)};
+    TorAttr attrs[] = {TOR_A_FLOAT(scale, m->scale), TOR_A_INT(causal, 0),
+                       TOR_A_INT(nan_rows, !m->safe)};
     TOR_TRY(tor_graph_add(g, at, TOR_OP_attention, in, m->mask ? 4 : 3, attrs, 3, 1, &attention));
     attention->origin = at->origin;
     TorValue *out = attention->outputs[0], *old = at->outputs[0];
@@ -150,7 +167,8 @@ static ToroidStatus rewrite(const Match *m) {
 ToroidStatus tor_pass_recognise_attention(TorGraph *g) {
     for (TorNode *node = g->first; node; node = node->next) {
         Match m = {.g = g};
-        if (node->op != TOR_OP_matmul || tor_attr(node, TOR_ATTR_epilogue) || !match(&m, node)) continue;
+        if (node->op != TOR_OP_matmul || tor_attr(node, TOR_ATTR_epilogue) || !match(&m, node))
+            continue;
         TOR_TRY(rewrite(&m));
     }
     return TOROID_OK;

@@ -6,7 +6,7 @@
 
 typedef struct {
     uint32_t input;
-    int what;      // dim, -1: the integer itself, -2 - dim: stride
+    int what;  // dim, -1: the integer itself, -2 - dim: stride
 } Leaf;
 
 struct TorContext {
@@ -15,8 +15,8 @@ struct TorContext {
     bool bound;
     uint64_t binds;
     int64_t *ints;
-    Leaf *leaves;             ///< what the integers ask of the inputs
-    int64_t *leaf_values;     ///< at the last bind
+    Leaf *leaves;          ///< what the integers ask of the inputs
+    int64_t *leaf_values;  ///< at the last bind
     size_t n_leaves;
     uint8_t *args;
     TorRegionCall *calls;
@@ -26,10 +26,10 @@ struct TorContext {
     TorRegion arena, scratch;
     size_t *storage_bytes, *storage_at;
     TorMemoryGap *gaps;
-    uint32_t *moving;         ///< pointers that change at each call: into inputs and outputs
+    uint32_t *moving;  ///< pointers that change at each call: into inputs and outputs
     size_t n_moving;
     TorPlanOutput *outputs;
-    int error;                ///< raised by kernels
+    int error;  ///< raised by kernels
 };
 
 static void *need(size_t count, size_t bytes) { return tor_alloc_zero(count * bytes + 1); }
@@ -51,7 +51,8 @@ ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
     c->gaps = need(plan->n_storages + 2, sizeof *c->gaps);
     c->moving = need(plan->n_pointers, sizeof *c->moving);
     c->outputs = need((size_t)plan->n_returned, sizeof *c->outputs);
-    if (!c->ints || !c->leaves || !c->leaf_values || !c->args || !c->calls || !c->call_step || !c->storage_bytes || !c->storage_at || !c->gaps || !c->moving || !c->outputs) {
+    if (!c->ints || !c->leaves || !c->leaf_values || !c->args || !c->calls || !c->call_step ||
+        !c->storage_bytes || !c->storage_at || !c->gaps || !c->moving || !c->outputs) {
         tor_context_destroy(&c);
         return tor_no_memory();
     }
@@ -63,14 +64,19 @@ ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
     }
     for (size_t i = 0; i < plan->n_pointers; i++) {
         TorStorageKind kind = plan->storages[plan->pointers[i].storage].kind;
-        if (kind == TOR_STORAGE_INPUT || kind == TOR_STORAGE_OUTPUT) c->moving[c->n_moving++] = (uint32_t)i;
+        if (kind == TOR_STORAGE_INPUT || kind == TOR_STORAGE_OUTPUT)
+            c->moving[c->n_moving++] = (uint32_t)i;
     }
     const TorNode *sink = plan->g->output;
     for (int k = 0; k < sink->n_inputs; k++) {
         if (plan->output_of[k] < 0) continue;
         const TorValue *v = tor_in(sink, k);
         TorPlanOutput *o = &c->outputs[plan->output_of[k]];
-        *o = (TorPlanOutput){.dtype = v->dtype, .rank = v->rank, .from_input = v->node->op == TOR_OP_input ? (int)tor_attr_int(v->node, TOR_ATTR_index, 0) : -1};
+        *o = (TorPlanOutput){.dtype = v->dtype,
+                             .rank = v->rank,
+                             .from_input = v->node->op == TOR_OP_input
+                                               ? (int)tor_attr_int(v->node, TOR_ATTR_index, 0)
+                                               : -1};
     }
     *out = c;
     return TOROID_OK;
@@ -79,7 +85,9 @@ ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
 void tor_context_destroy(TorContext **context) {
     if (!context || !*context) return;
     TorContext *c = *context;
-    void *blocks[] = {c->ints, c->leaves, c->leaf_values, c->args, c->calls, c->call_step, c->storage_bytes, c->storage_at, c->gaps, c->moving, c->outputs};
+    void *blocks[] = {c->ints,  c->leaves,    c->leaf_values,   c->args,
+                      c->calls, c->call_step, c->storage_bytes, c->storage_at,
+                      c->gaps,  c->moving,    c->outputs};
     for (size_t i = 0; i < TOR_COUNT_OF(blocks); i++) tor_free(blocks[i]);
     tor_region_destroy(&c->arena);
     tor_region_destroy(&c->scratch);
@@ -108,7 +116,8 @@ static ToroidStatus place_arena(TorContext *c) {
     const TorPlan *plan = c->plan;
     for (size_t i = 0; i < plan->n_storages; i++) {
         const TorStorage *s = &plan->storages[i];
-        if (s->kind == TOR_STORAGE_ARENA) c->storage_bytes[i] = s->bytes ? s->bytes : (size_t)c->ints[s->elements] * s->element;
+        if (s->kind == TOR_STORAGE_ARENA)
+            c->storage_bytes[i] = s->bytes ? s->bytes : (size_t)c->ints[s->elements] * s->element;
     }
     c->arena_bytes = tor_memory_assign(plan->lifetimes, c->storage_bytes, c->storage_at, c->gaps);
     bool moved;
@@ -125,12 +134,16 @@ static void set_fixed_pointers(TorContext *c) {
         const TorPointer *p = &plan->pointers[i];
         const TorStorage *s = &plan->storages[p->storage];
         void **field = (void **)(c->args + p->at);
-        if (s->kind == TOR_STORAGE_ARENA) *field = element((uint8_t *)c->arena.base + c->storage_at[p->storage], c, p);
-        else if (s->kind == TOR_STORAGE_CONSTANT) *field = element((void *)(uintptr_t)s->constant, c, p);
+        if (s->kind == TOR_STORAGE_ARENA)
+            *field = element((uint8_t *)c->arena.base + c->storage_at[p->storage], c, p);
+        else if (s->kind == TOR_STORAGE_CONSTANT)
+            *field = element((void *)(uintptr_t)s->constant, c, p);
     }
     for (size_t i = 0; i < plan->n_steps; i++) {
         const TorStep *s = &plan->steps[i];
-        if (s->shared_at != SIZE_MAX) *(void **)(c->args + s->args_at + s->shared_at) = (uint8_t *)c->arena.base + c->arena_bytes;
+        if (s->shared_at != SIZE_MAX)
+            *(void **)(c->args + s->args_at + s->shared_at) =
+                (uint8_t *)c->arena.base + c->arena_bytes;
     }
 }
 
@@ -191,7 +204,8 @@ ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
     for (size_t i = 0; i < c->n_moving; i++) {
         const TorPointer *p = &plan->pointers[c->moving[i]];
         const TorStorage *s = &plan->storages[p->storage];
-        void *base = s->kind == TOR_STORAGE_INPUT ? c->inputs[s->number].data : c->outputs[s->number].data;
+        void *base =
+            s->kind == TOR_STORAGE_INPUT ? c->inputs[s->number].data : c->outputs[s->number].data;
         *(void **)(c->args + p->at) = element(base, c, p);
     }
     size_t scratch = (c->scratch_bytes + TOR_CACHE_LINE - 1) / TOR_CACHE_LINE * TOR_CACHE_LINE;
@@ -236,4 +250,6 @@ const TorRegionCall *tor_context_calls(const TorContext *c, size_t step, int *co
     return first;
 }
 
-const void *tor_context_args(const TorContext *c, size_t step) { return c->args + c->plan->steps[step].args_at; }
+const void *tor_context_args(const TorContext *c, size_t step) {
+    return c->args + c->plan->steps[step].args_at;
+}

@@ -12,7 +12,8 @@ static TorDim merged(TorPlan *plan, const TorView *view, int from, int to, int s
     return tor_int_const(plan->g, 0);
 }
 
-ToroidStatus tor_lower_epilogue(TorPlan *plan, const TorNode *node, int first, int column, int batch_dims, size_t at, TorEpilogueData *data) {
+ToroidStatus tor_lower_epilogue(TorPlan *plan, const TorNode *node, int first, int column,
+                                int batch_dims, size_t at, TorEpilogueData *data) {
     const TorAttr *program = tor_attr(node, TOR_ATTR_epilogue);
     if (!program) return TOROID_OK;
     data->program = program->blob;
@@ -27,12 +28,14 @@ ToroidStatus tor_lower_epilogue(TorPlan *plan, const TorNode *node, int first, i
         data->stride[i].col = wide.stride[column];
         data->stride[i].batch = merged(plan, &wide, 0, batch_dims, column);
         data->stride[i].row = merged(plan, &wide, batch_dims, out->rank, column);
-        TOR_TRY(tor_step_pointer(plan, &view, at + offsetof(TorEpilogue, data) + (size_t)i * sizeof(void *)));
+        TOR_TRY(tor_step_pointer(plan, &view,
+                                 at + offsetof(TorEpilogue, data) + (size_t)i * sizeof(void *)));
     }
     return TOROID_OK;
 }
 
-const TorEpilogue *tor_bind_epilogue(const TorEpilogueData *data, const int64_t *ints, TorEpilogue *epilogue) {
+const TorEpilogue *tor_bind_epilogue(const TorEpilogueData *data, const int64_t *ints,
+                                     TorEpilogue *epilogue) {
     if (!data->program) return NULL;
     int operands = data->program->n_inputs + data->program->n_outputs;
     for (int i = 1; i < operands; i++) {

@@ -12,11 +12,14 @@ typedef struct {
     } stride[TOR_MAP_OPERANDS];
 } TorEpilogueData;
 
-/// Fills `data` for the last step, whose arguments hold a TorEpilogue at offset `at`. `column` is the
-/// dim of the result that columns run over; rows are the others, merged in their order, except that
-/// the first `batch_dims` merge to the batch. `first` is the first operand among the node's inputs.
-ToroidStatus tor_lower_epilogue(TorPlan *plan, const TorNode *node, int first, int column, int batch_dims, size_t at, TorEpilogueData *data);
+/// Fills `data` for the last step, whose arguments hold a TorEpilogue at offset `at`. `column` is
+/// the dim of the result that columns run over; rows are the others, merged in their order, except
+/// that the first `batch_dims` merge to the batch. `first` is the first operand among the node's
+/// inputs.
+ToroidStatus tor_lower_epilogue(TorPlan *plan, const TorNode *node, int first, int column,
+                                int batch_dims, size_t at, TorEpilogueData *data);
 /// @return the epilogue, or NULL if there is none
-const TorEpilogue *tor_bind_epilogue(const TorEpilogueData *data, const int64_t *ints, TorEpilogue *epilogue);
+const TorEpilogue *tor_bind_epilogue(const TorEpilogueData *data, const int64_t *ints,
+                                     TorEpilogue *epilogue);
 
 #endif

@@ -44,11 +44,13 @@ static const char *attention_kernel(const void *args) {
     return kernel ? tor_attention_kernel_name(kernel) : NULL;
 }
 
-static const TorStepKind attention_kind = {.name = "attention", .bind = bind_attention, .kernel = attention_kernel};
+static const TorStepKind attention_kind = {
+    .name = "attention", .bind = bind_attention, .kernel = attention_kernel};
 
 ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node) {
     const TorValue *q = tor_in(node, 0), *out = node->outputs[0];
-    if (q->dtype != TOR_float32) return tor_refuse("attention in %s: only float32 has kernels", tor_dtype_name(q->dtype));
+    if (q->dtype != TOR_float32)
+        return tor_refuse("attention in %s: only float32 has kernels", tor_dtype_name(q->dtype));
     TorView view[4], mask, result;
     for (int i = 0; i < 3; i++) TOR_TRY(tor_plan_view(plan, tor_in(node, i), &view[i]));
     TOR_TRY(tor_plan_view(plan, out, &result));
@@ -74,7 +76,8 @@ ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_step_pointer(plan, &result, offsetof(TorAttentionArgs, out)));
     if (node->n_inputs > 3) {
         TOR_TRY(tor_plan_view(plan, tor_in(node, 3), &mask));
-        if (mask.dtype != TOR_bool && mask.dtype != TOR_float32) return tor_refuse("a mask of %s", tor_dtype_name(mask.dtype));
+        if (mask.dtype != TOR_bool && mask.dtype != TOR_float32)
+            return tor_refuse("a mask of %s", tor_dtype_name(mask.dtype));
         TorDim scores[4] = {t->b, t->h, t->m, t->n};
         TorView wide = tor_view_broadcast(plan, &mask, 4, scores);
         memcpy(t->mask, wide.stride, sizeof t->mask);

@@ -11,7 +11,7 @@ typedef struct {
 } ConvStepArgs;
 
 typedef struct {
-    TorConvArgs fixed;             ///< what is known at compile time
+    TorConvArgs fixed;  ///< what is known at compile time
     TorDim batch, in[3], out[3], x_stride[5], y_stride[5];
     TorEpilogueData epilogue;
 } ConvData;
@@ -45,7 +45,8 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     const TorValue *x = tor_in(node, 0), *out = node->outputs[0];
     int spatial = x->rank - 2;
     bool has_bias = tor_attr_int(node, TOR_ATTR_has_bias, node->n_inputs > 2);
-    if (x->dtype != TOR_float32) return tor_refuse("conv in %s: only float32 has kernels", tor_dtype_name(x->dtype));
+    if (x->dtype != TOR_float32)
+        return tor_refuse("conv in %s: only float32 has kernels", tor_dtype_name(x->dtype));
     if (spatial < 1 || spatial > 3) return tor_refuse("conv with %d spatial dims", spatial);
     TorView from, weight, bias, to;
     TOR_TRY(tor_plan_view(plan, x, &from));
@@ -54,7 +55,8 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     ConvData *d;
     TOR_TRY(tor_step_add(plan, &conv_kind, node, sizeof *d, sizeof(ConvStepArgs), &d));
     TorConvArgs *f = &d->fixed;
-    if (!tor_int_known(g, x->dim[1], &f->in_channels)) return tor_refuse("conv: the number of channels is not known");
+    if (!tor_int_known(g, x->dim[1], &f->in_channels))
+        return tor_refuse("conv: the number of channels is not known");
     f->out_channels = tor_attr_int(node, TOR_ATTR_n, 0);
     f->groups = tor_attr_int(node, TOR_ATTR_groups, 1);
     f->transposed = tor_attr_int(node, TOR_ATTR_transposed, 0);
@@ -75,8 +77,10 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
         TOR_TRY(tor_plan_view(plan, tor_in(node, 2), &bias));
         TOR_TRY(tor_step_pointer(plan, &bias, offsetof(TorConvArgs, bias)));
     }
-    if (!tor_attr(node, TOR_ATTR_epilogue)) return tor_step_pointer(plan, &to, offsetof(TorConvArgs, y));
-    return tor_lower_epilogue(plan, node, 2 + has_bias, 1, 0, offsetof(ConvStepArgs, epilogue), &d->epilogue);
+    if (!tor_attr(node, TOR_ATTR_epilogue))
+        return tor_step_pointer(plan, &to, offsetof(TorConvArgs, y));
+    return tor_lower_epilogue(plan, node, 2 + has_bias, 1, 0, offsetof(ConvStepArgs, epilogue),
+                              &d->epilogue);
 }
 
 typedef struct {
@@ -93,7 +97,8 @@ static void bind_pack(const void *data, TorBinder *b) {
     int64_t first = ints[d->stride[0]], second = ints[d->stride[1]];
     args->out_stride = d->transposed ? second : first;
     args->in_stride = d->transposed ? first : second;
-    args->group_stride = d->transposed ? args->in_channels / args->groups * args->in_stride : args->out_channels / args->groups * args->out_stride;
+    args->group_stride = d->transposed ? args->in_channels / args->groups * args->in_stride
+                                       : args->out_channels / args->groups * args->out_stride;
     tor_bind_dims(ints, d->stride + 2, 3, args->kernel_stride);
     tor_conv_pack_bind(args);
     b->scratch_bytes = args->scratch_bytes;
@@ -108,9 +113,11 @@ ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node) {
     int spatial = w->rank - 2;
     int64_t size[TOR_MAX_RANK];
     if (spatial < 1 || spatial > 3) return tor_refuse("conv with %d spatial dims", spatial);
-    if (w->dtype != TOR_float32) return tor_refuse("conv in %s: only float32 has kernels", tor_dtype_name(w->dtype));
+    if (w->dtype != TOR_float32)
+        return tor_refuse("conv in %s: only float32 has kernels", tor_dtype_name(w->dtype));
     for (int d = 0; d < w->rank; d++)
-        if (!tor_int_known(g, w->dim[d], &size[d])) return tor_refuse("packing a weight of unknown size");
+        if (!tor_int_known(g, w->dim[d], &size[d]))
+            return tor_refuse("packing a weight of unknown size");
     TorView from, to;
     TOR_TRY(tor_plan_view(plan, w, &from));
     TOR_TRY(tor_plan_view(plan, node->outputs[0], &to));
@@ -123,7 +130,8 @@ ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node) {
     f->in_channels = d->transposed ? size[0] : size[1] * f->groups;
     for (int i = 0; i < 3; i++) f->kernel[i] = i < 3 - spatial ? 1 : size[2 + i - (3 - spatial)];
     tor_spatial_strides(g, spatial, from.stride, d->stride);
-    plan->storages[to.storage].bytes = TOR_MAX(tor_conv_packed_bytes(f->out_channels, f->in_channels, f->groups, f->kernel), (size_t)1);
+    plan->storages[to.storage].bytes = TOR_MAX(
+        tor_conv_packed_bytes(f->out_channels, f->in_channels, f->groups, f->kernel), (size_t)1);
     TOR_TRY(tor_step_pointer(plan, &from, offsetof(TorConvPackArgs, weight)));
     return tor_step_pointer(plan, &to, offsetof(TorConvPackArgs, packed));
 }

@@ -14,7 +14,8 @@ typedef struct {
     TorDim m, n, k, a_row, a_col, b_row, b_col, c_row;
     bool packed;
     int batch_rank;
-    TorDim batch[TOR_GEMM_BATCH_RANK], a_batch[TOR_GEMM_BATCH_RANK], b_batch[TOR_GEMM_BATCH_RANK], c_batch[TOR_GEMM_BATCH_RANK];
+    TorDim batch[TOR_GEMM_BATCH_RANK], a_batch[TOR_GEMM_BATCH_RANK], b_batch[TOR_GEMM_BATCH_RANK],
+        c_batch[TOR_GEMM_BATCH_RANK];
     TorEpilogueData epilogue;
 } GemmData;
 
@@ -56,7 +57,8 @@ static const TorStepKind gemm_kind = {.name = "gemm", .bind = bind_gemm, .kernel
 
 #define FIELD(name) (offsetof(GemmStepArgs, gemm) + offsetof(TorGemmArgs, name))
 
-static ToroidStatus pointers(TorPlan *plan, const TorNode *node, const TorView *a, const TorView *b, const TorView *c, bool epilogue) {
+static ToroidStatus pointers(TorPlan *plan, const TorNode *node, const TorView *a, const TorView *b,
+                             const TorView *c, bool epilogue) {
     (void)node;
     TOR_TRY(tor_step_pointer(plan, a, FIELD(a)));
     TOR_TRY(tor_step_pointer(plan, b, FIELD(b)));
@@ -69,7 +71,8 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
     TorGraph *g = plan->g;
     const TorValue *x = tor_in(node, 0), *w = tor_in(node, 1), *out = node->outputs[0];
     bool has_bias = tor_attr_int(node, TOR_ATTR_has_bias, node->n_inputs > 2);
-    if (x->dtype != TOR_float32) return tor_refuse("linear in %s: only float32 has kernels", tor_dtype_name(x->dtype));
+    if (x->dtype != TOR_float32)
+        return tor_refuse("linear in %s: only float32 has kernels", tor_dtype_name(x->dtype));
     TorView a, b, c;
     TOR_TRY(tor_plan_view(plan, x, &a));
     TOR_TRY(tor_plan_view(plan, w, &b));
@@ -81,7 +84,8 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
     d->m = tor_int_product(g, x->dim, last);
     d->k = x->dim[last];
     d->n = out->dim[last];
-    if (!tor_layout_mergeable(g, x, 0, last, &d->a_row) || !tor_layout_mergeable(g, out, 0, last, &d->c_row))
+    if (!tor_layout_mergeable(g, x, 0, last, &d->a_row) ||
+        !tor_layout_mergeable(g, out, 0, last, &d->c_row))
         return tor_invalid("linear: rows of the input do not merge");
     d->a_col = a.stride[last];
     d->packed = tor_attr_int(node, TOR_ATTR_packed, 0);
@@ -97,13 +101,15 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
         TOR_TRY(tor_plan_view(plan, tor_in(node, 2), &bias));
         TOR_TRY(tor_step_pointer(plan, &bias, FIELD(bias)));
     }
-    return tor_lower_epilogue(plan, node, 2 + has_bias, last, 0, offsetof(GemmStepArgs, epilogue), &d->epilogue);
+    return tor_lower_epilogue(plan, node, 2 + has_bias, last, 0, offsetof(GemmStepArgs, epilogue),
+                              &d->epilogue);
 }
 
 ToroidStatus tor_lower_matmul(TorPlan *plan, const TorNode *node) {
     const TorValue *x = tor_in(node, 0), *out = node->outputs[0];
     int rank = x->rank, batch = rank - 2;
-    if (x->dtype != TOR_float32) return tor_refuse("matmul in %s: only float32 has kernels", tor_dtype_name(x->dtype));
+    if (x->dtype != TOR_float32)
+        return tor_refuse("matmul in %s: only float32 has kernels", tor_dtype_name(x->dtype));
     if (batch > TOR_GEMM_BATCH_RANK) return tor_refuse("matmul with %d batch dims", batch);
     TorView a, b, c;
     TOR_TRY(tor_plan_view(plan, x, &a));
@@ -125,7 +131,8 @@ ToroidStatus tor_lower_matmul(TorPlan *plan, const TorNode *node) {
     memcpy(d->b_batch, b.stride, (size_t)batch * sizeof(TorDim));
     memcpy(d->c_batch, c.stride, (size_t)batch * sizeof(TorDim));
     TOR_TRY(pointers(plan, node, &a, &b, &c, tor_attr(node, TOR_ATTR_epilogue)));
-    return tor_lower_epilogue(plan, node, 2, rank - 1, batch, offsetof(GemmStepArgs, epilogue), &d->epilogue);
+    return tor_lower_epilogue(plan, node, 2, rank - 1, batch, offsetof(GemmStepArgs, epilogue),
+                              &d->epilogue);
 }
 
 // ---------------------------------------------------------------- packing

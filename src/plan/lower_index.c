@@ -10,7 +10,8 @@ typedef struct {
     TorDtype dtype;
     int rank, n_index;
     TorDim size[TOR_MAX_RANK], data_stride[TOR_MAX_RANK], other_stride[TOR_MAX_RANK];
-    TorDim index_stride[TOR_INDEX_MAX][TOR_MAX_RANK], axis_size[TOR_INDEX_MAX], axis_stride[TOR_INDEX_MAX];
+    TorDim index_stride[TOR_INDEX_MAX][TOR_MAX_RANK], axis_size[TOR_INDEX_MAX],
+        axis_stride[TOR_INDEX_MAX];
     TorDtype index_dtype[TOR_INDEX_MAX];
 } IndexData;
 
@@ -33,8 +34,10 @@ static void bind_index(const void *data, TorBinder *b) {
         args->index_dtype[k] = d->index_dtype[k];
     }
     args->error = b->error;
-    if (d->scatter) tor_scatter_bind(args);
-    else tor_gather_bind(args);
+    if (d->scatter)
+        tor_scatter_bind(args);
+    else
+        tor_gather_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, d->scatter ? tor_scatter_run : tor_gather_run, args, args->items);
 }
@@ -44,15 +47,20 @@ static const char *index_kernel(const void *args) {
     return kernel ? tor_index_kernel_name(kernel) : NULL;
 }
 
-static const TorStepKind gather_kind = {.name = "gather", .bind = bind_index, .kernel = index_kernel};
-static const TorStepKind scatter_kind = {.name = "scatter", .bind = bind_index, .kernel = index_kernel};
+static const TorStepKind gather_kind = {
+    .name = "gather", .bind = bind_index, .kernel = index_kernel};
+static const TorStepKind scatter_kind = {
+    .name = "scatter", .bind = bind_index, .kernel = index_kernel};
 
 ToroidStatus tor_index_error(const TorStep *step, const void *args) {
     int which;
     int64_t value;
-    if ((step->kind != &gather_kind && step->kind != &scatter_kind) || !tor_index_find_error(args, &which, &value)) return TOROID_OK;
+    if ((step->kind != &gather_kind && step->kind != &scatter_kind) ||
+        !tor_index_find_error(args, &which, &value))
+        return TOROID_OK;
     const TorIndexArgs *a = args;
-    return tor_invalid("index %" PRId64 " is out of range for an axis of size %" PRId64 " (%s, %s)", value, a->axis_size[which], tor_op_name(step->node->op),
+    return tor_invalid("index %" PRId64 " is out of range for an axis of size %" PRId64 " (%s, %s)",
+                       value, a->axis_size[which], tor_op_name(step->node->op),
                        step->node->origin ? step->node->origin : "made by a pass");
 }
 
@@ -69,7 +77,8 @@ static void add_dim(Nest *n, TorDim size, TorDim data, TorDim other, int index_d
     d->size[d->rank] = size;
     d->data_stride[d->rank] = data;
     d->other_stride[d->rank] = other;
-    for (int k = 0; k < d->n_index; k++) d->index_stride[k][d->rank] = index_dim < 0 ? n->zero : n->index[k].stride[index_dim];
+    for (int k = 0; k < d->n_index; k++)
+        d->index_stride[k][d->rank] = index_dim < 0 ? n->zero : n->index[k].stride[index_dim];
     d->rank++;
 }
 
@@ -77,15 +86,20 @@ static void add_dim(Nest *n, TorDim size, TorDim data, TorDim other, int index_d
 /// stand in the axis' place.
 static void nest_of_rows(Nest *n, int axis) {
     int index_rank = n->index[0].rank;
-    for (int i = 0; i < axis; i++) add_dim(n, n->other.dim[i], n->data.stride[i], n->other.stride[i], -1);
-    for (int i = 0; i < index_rank; i++) add_dim(n, n->other.dim[axis + i], n->zero, n->other.stride[axis + i], i);
+    for (int i = 0; i < axis; i++)
+        add_dim(n, n->other.dim[i], n->data.stride[i], n->other.stride[i], -1);
+    for (int i = 0; i < index_rank; i++)
+        add_dim(n, n->other.dim[axis + i], n->zero, n->other.stride[axis + i], i);
     for (int i = axis + 1; i < n->data.rank; i++)
-        add_dim(n, n->other.dim[i - 1 + index_rank], n->data.stride[i], n->other.stride[i - 1 + index_rank], -1);
+        add_dim(n, n->other.dim[i - 1 + index_rank], n->data.stride[i],
+                n->other.stride[i - 1 + index_rank], -1);
 }
 
 /// The index has data's rank: gather and scatter.
 static void nest_of_elements(Nest *n, int axis) {
-    for (int i = 0; i < n->data.rank; i++) add_dim(n, n->index[0].dim[i], i == axis ? n->zero : n->data.stride[i], n->other.stride[i], i);
+    for (int i = 0; i < n->data.rank; i++)
+        add_dim(n, n->index[0].dim[i], i == axis ? n->zero : n->data.stride[i], n->other.stride[i],
+                i);
 }
 
 /// Several axes are indexed together; numpy's placement of the common index dims.
@@ -98,7 +112,8 @@ static void nest_of_axes(Nest *n, const TorAttr *axes) {
     int index_rank = n->index[0].rank, place = adjacent ? (int)axes->ints[0] : 0, at = 0;
     for (int i = 0; i < n->data.rank; i++) {
         if (at == place) {
-            for (int j = 0; j < index_rank; j++) add_dim(n, n->other.dim[at + j], n->zero, n->other.stride[at + j], j);
+            for (int j = 0; j < index_rank; j++)
+                add_dim(n, n->other.dim[at + j], n->zero, n->other.stride[at + j], j);
             at += index_rank;
             place = -1;
         }
@@ -107,22 +122,30 @@ static void nest_of_axes(Nest *n, const TorAttr *axes) {
         at++;
     }
     if (place >= 0)
-        for (int j = 0; j < index_rank; j++) add_dim(n, n->other.dim[at + j], n->zero, n->other.stride[at + j], j);
+        for (int j = 0; j < index_rank; j++)
+            add_dim(n, n->other.dim[at + j], n->zero, n->other.stride[at + j], j);
 }
 
-/// `data` is what is indexed, `other` what is read or written along; indices are inputs from `first`.
-static ToroidStatus index_step(TorPlan *plan, const TorNode *node, const TorView *data, const TorView *other, int first) {
-    bool scatter = node->op == TOR_OP_index_put || node->op == TOR_OP_index_copy || node->op == TOR_OP_scatter;
+/// `data` is what is indexed, `other` what is read or written along; indices are inputs from
+/// `first`.
+static ToroidStatus index_step(TorPlan *plan, const TorNode *node, const TorView *data,
+                               const TorView *other, int first) {
+    bool scatter =
+        node->op == TOR_OP_index_put || node->op == TOR_OP_index_copy || node->op == TOR_OP_scatter;
     int axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
     const TorAttr *axes = tor_attr(node, TOR_ATTR_axes);
     Nest n = {.plan = plan, .data = *data, .other = *other, .zero = tor_int_const(plan->g, 0)};
-    TOR_TRY(tor_step_add(plan, scatter ? &scatter_kind : &gather_kind, node, sizeof(IndexData), sizeof(TorIndexArgs), &n.d));
+    TOR_TRY(tor_step_add(plan, scatter ? &scatter_kind : &gather_kind, node, sizeof(IndexData),
+                         sizeof(TorIndexArgs), &n.d));
     n.d->scatter = scatter;
     n.d->dtype = data->dtype;
-    n.d->accumulate = tor_attr_int(node, TOR_ATTR_accumulate, 0) || strcmp(tor_attr_str(node, TOR_ATTR_reduce, ""), "add") == 0;
+    n.d->accumulate = tor_attr_int(node, TOR_ATTR_accumulate, 0) ||
+                      strcmp(tor_attr_str(node, TOR_ATTR_reduce, ""), "add") == 0;
     n.d->wrap = node->op == TOR_OP_index || node->op == TOR_OP_index_put;
     n.d->n_index = axes ? axes->count : 1;
-    if (n.d->n_index > TOR_INDEX_MAX) return tor_refuse("%d index tensors; at most %d have a kernel", n.d->n_index, TOR_INDEX_MAX);
+    if (n.d->n_index > TOR_INDEX_MAX)
+        return tor_refuse("%d index tensors; at most %d have a kernel", n.d->n_index,
+                          TOR_INDEX_MAX);
     TorDim common[TOR_MAX_RANK];
     int common_rank = 0;
     for (int k = 0; k < n.d->n_index; k++) {
@@ -130,7 +153,8 @@ static ToroidStatus index_step(TorPlan *plan, const TorNode *node, const TorView
         n.d->index_dtype[k] = n.index[k].dtype;
         n.d->axis_size[k] = data->dim[axes ? axes->ints[k] : axis];
         n.d->axis_stride[k] = data->stride[axes ? axes->ints[k] : axis];
-        TOR_TRY(tor_step_pointer(plan, &n.index[k], offsetof(TorIndexArgs, index) + (size_t)k * sizeof(void *)));
+        TOR_TRY(tor_step_pointer(plan, &n.index[k],
+                                 offsetof(TorIndexArgs, index) + (size_t)k * sizeof(void *)));
         common_rank = TOR_MAX(common_rank, n.index[k].rank);
     }
     if (axes) {
@@ -139,10 +163,13 @@ static ToroidStatus index_step(TorPlan *plan, const TorNode *node, const TorView
             common[i] = tor_int_const(plan->g, 1);
             for (int k = 0; k < n.d->n_index; k++) {
                 int own = i - (common_rank - n.index[k].rank);
-                if (own >= 0) common[i] = tor_int_binary(plan->g, TOR_INT_broadcast, common[i], n.index[k].dim[own]);
+                if (own >= 0)
+                    common[i] =
+                        tor_int_binary(plan->g, TOR_INT_broadcast, common[i], n.index[k].dim[own]);
             }
         }
-        for (int k = 0; k < n.d->n_index; k++) n.index[k] = tor_view_broadcast(plan, &n.index[k], common_rank, common);
+        for (int k = 0; k < n.d->n_index; k++)
+            n.index[k] = tor_view_broadcast(plan, &n.index[k], common_rank, common);
         if (scatter) {
             // Values broadcast to the shape of what they replace.
             TorDim dims[TOR_MAX_RANK];

@@ -18,8 +18,10 @@ static void bind_map(const void *data, TorBinder *b) {
     TorMapArgs *args = b->args;
     int64_t size[TOR_MAP_RANK], stride[TOR_MAP_OPERANDS][TOR_MAP_RANK];
     tor_bind_dims(b->ints, m->size, m->rank, size);
-    for (int i = 0; i < m->n_operands; i++) tor_bind_dims(b->ints, m->stride[i], m->rank, stride[i]);
-    tor_map_bind(args, &m->prepared, m->rank, m->row_rank, size, (const int64_t(*)[TOR_MAP_RANK])stride);
+    for (int i = 0; i < m->n_operands; i++)
+        tor_bind_dims(b->ints, m->stride[i], m->rank, stride[i]);
+    tor_map_bind(args, &m->prepared, m->rank, m->row_rank, size,
+                 (const int64_t(*)[TOR_MAP_RANK])stride);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_map_run, args, args->items);
 }
@@ -33,7 +35,8 @@ ToroidStatus tor_lower_fused(TorPlan *plan, const TorNode *node) {
     uint32_t rows = 0;
     for (int i = 0; axes && i < axes->count; i++) rows |= 1u << axes->ints[i];
     MapData *m;
-    TOR_TRY(tor_step_add(plan, rows ? &rows_kind : &map_kind, node, sizeof *m, sizeof(TorMapArgs), &m));
+    TOR_TRY(
+        tor_step_add(plan, rows ? &rows_kind : &map_kind, node, sizeof *m, sizeof(TorMapArgs), &m));
     ToroidStatus status = tor_program_verify(program);
     if (status != TOROID_OK) {
         char text[4096];
@@ -61,13 +64,15 @@ ToroidStatus tor_lower_fused(TorPlan *plan, const TorNode *node) {
             bool kept = view.rank == m->rank;
             for (int d = 0, at = 0; d < m->rank; d++) {
                 bool reduced = rows >> order[d] & 1;
-                m->stride[i][d] = reduced ? tor_int_const(plan->g, 0) : view.stride[kept ? order[d] : at++];
+                m->stride[i][d] =
+                    reduced ? tor_int_const(plan->g, 0) : view.stride[kept ? order[d] : at++];
             }
         } else {
             TorView wide = tor_view_broadcast(plan, &view, dims->count, dims->dims);
             for (int d = 0; d < m->rank; d++) m->stride[i][d] = wide.stride[order[d]];
         }
-        TOR_TRY(tor_step_pointer(plan, &view, offsetof(TorMapArgs, data) + (size_t)i * sizeof(void *)));
+        TOR_TRY(
+            tor_step_pointer(plan, &view, offsetof(TorMapArgs, data) + (size_t)i * sizeof(void *)));
     }
     return TOROID_OK;
 }

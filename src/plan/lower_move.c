@@ -34,10 +34,12 @@ static const char *copy_kernel(const void *args) {
 
 static const TorStepKind copy_kind = {.name = "copy", .bind = bind_copy, .kernel = copy_kernel};
 
-static ToroidStatus copy_step(TorPlan *plan, const TorNode *node, const TorView *from, const TorView *to, uint32_t reversed) {
+static ToroidStatus copy_step(TorPlan *plan, const TorNode *node, const TorView *from,
+                              const TorView *to, uint32_t reversed) {
     CopyData *d;
     TorView start = *from;
-    if (from->rank != to->rank || from->dtype != to->dtype) return tor_invalid("copy between views of different kinds");
+    if (from->rank != to->rank || from->dtype != to->dtype)
+        return tor_invalid("copy between views of different kinds");
     TOR_TRY(tor_step_add(plan, &copy_kind, node, sizeof *d, sizeof(TorCopyArgs), &d));
     d->rank = to->rank;
     d->element = (int)tor_dtype_size(to->dtype);
@@ -46,17 +48,21 @@ static ToroidStatus copy_step(TorPlan *plan, const TorNode *node, const TorView 
     memcpy(d->to, to->stride, sizeof d->to);
     for (int i = 0; i < to->rank; i++) {
         // A promised stride of 0 (an expanded output): one element stands for all.
-        if (tor_int_is(plan->g, to->stride[i], 0)) d->size[i] = tor_int_binary(plan->g, TOR_INT_min, to->dim[i], tor_int_const(plan->g, 1));
+        if (tor_int_is(plan->g, to->stride[i], 0))
+            d->size[i] =
+                tor_int_binary(plan->g, TOR_INT_min, to->dim[i], tor_int_const(plan->g, 1));
         if (!(reversed >> i & 1)) continue;
         d->reversed[i] = true;
         TorDim last = tor_int_sub(plan->g, from->dim[i], tor_int_const(plan->g, 1));
-        start.offset = tor_int_add(plan->g, start.offset, tor_int_mul(plan->g, last, from->stride[i]));
+        start.offset =
+            tor_int_add(plan->g, start.offset, tor_int_mul(plan->g, last, from->stride[i]));
     }
     TOR_TRY(tor_step_pointer(plan, &start, offsetof(TorCopyArgs, src)));
     return tor_step_pointer(plan, to, offsetof(TorCopyArgs, dst));
 }
 
-ToroidStatus tor_lower_copy(TorPlan *plan, const TorNode *node, const TorView *from, const TorView *to) {
+ToroidStatus tor_lower_copy(TorPlan *plan, const TorNode *node, const TorView *from,
+                            const TorView *to) {
     return copy_step(plan, node, from, to, 0);
 }
 
@@ -100,7 +106,8 @@ ToroidStatus tor_lower_slice_scatter(TorPlan *plan, const TorNode *node) {
     if (!tor_attr_int(node, TOR_ATTR_inplace, 0)) TOR_TRY(copy_step(plan, node, &x, &to, 0));
     int axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
     TorDim step = tor_int_const(plan->g, tor_attr_int(node, TOR_ATTR_step, 1));
-    TorView part = tor_view_slice(plan, to, axis, tor_attr(node, TOR_ATTR_start)->dim, source.dim[axis], step);
+    TorView part =
+        tor_view_slice(plan, to, axis, tor_attr(node, TOR_ATTR_start)->dim, source.dim[axis], step);
     source = tor_view_broadcast(plan, &source, part.rank, part.dim);
     return copy_step(plan, node, &source, &part, 0);
 }
@@ -128,7 +135,8 @@ static void bind_fill(const void *data, TorBinder *b) {
 
 static const TorStepKind fill_kind = {.name = "fill", .bind = bind_fill};
 
-static ToroidStatus fill_step(TorPlan *plan, const TorNode *node, const TorView *to, TorScalar value) {
+static ToroidStatus fill_step(TorPlan *plan, const TorNode *node, const TorView *to,
+                              TorScalar value) {
     FillData *d;
     TOR_TRY(tor_step_add(plan, &fill_kind, node, sizeof *d, sizeof(TorFillArgs), &d));
     d->rank = to->rank;
@@ -238,7 +246,9 @@ ToroidStatus tor_lower_cumsum(TorPlan *plan, const TorNode *node) {
     CumsumData *d;
     TOR_TRY(tor_plan_view(plan, tor_in(node, 0), &from));
     TOR_TRY(tor_plan_view(plan, node->outputs[0], &to));
-    if (from.dtype != to.dtype) return tor_refuse("cumsum from %s to %s", tor_dtype_name(from.dtype), tor_dtype_name(to.dtype));
+    if (from.dtype != to.dtype)
+        return tor_refuse("cumsum from %s to %s", tor_dtype_name(from.dtype),
+                          tor_dtype_name(to.dtype));
     TOR_TRY(tor_step_add(plan, &cumsum_kind, node, sizeof *d, sizeof(TorCumsumArgs), &d));
     d->dtype = to.dtype;
     d->rank = to.rank;

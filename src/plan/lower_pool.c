@@ -1,5 +1,5 @@
-// Steps of the pool family. Leading dims beyond [b, c, spatial...] do not occur; a missing batch dim
-// (3-d input of a 2-d pool) is added as 1.
+// Steps of the pool family. Leading dims beyond [b, c, spatial...] do not occur; a missing batch
+// dim (3-d input of a 2-d pool) is added as 1.
 #include <string.h>
 
 #include "kernels/pool/contract.h"
@@ -50,9 +50,11 @@ static TorView batched(TorPlan *plan, TorView view, int spatial) {
 
 ToroidStatus tor_lower_pool(TorPlan *plan, const TorNode *node) {
     TorGraph *g = plan->g;
-    const TorAttr *kernel = tor_attr(node, node->op == TOR_OP_adaptive_avg_pool ? TOR_ATTR_dims : TOR_ATTR_kernel);
+    const TorAttr *kernel =
+        tor_attr(node, node->op == TOR_OP_adaptive_avg_pool ? TOR_ATTR_dims : TOR_ATTR_kernel);
     int spatial = kernel->count, rank = tor_in(node, 0)->rank;
-    if (spatial < 1 || spatial > 3 || (rank != spatial + 2 && rank != spatial + 1)) return tor_refuse("a pool over %d of %d dims", spatial, rank);
+    if (spatial < 1 || spatial > 3 || (rank != spatial + 2 && rank != spatial + 1))
+        return tor_refuse("a pool over %d of %d dims", spatial, rank);
     TorView x, y, index = {0};
     TOR_TRY(tor_plan_view(plan, tor_in(node, 0), &x));
     TOR_TRY(tor_plan_view(plan, node->outputs[0], &y));
@@ -67,7 +69,9 @@ ToroidStatus tor_lower_pool(TorPlan *plan, const TorNode *node) {
     y = batched(plan, y, spatial);
     if (wants_index) index = batched(plan, index, spatial);
     TorPoolArgs *f = &d->fixed;
-    f->kind = node->op == TOR_OP_max_pool ? TOR_POOL_max : node->op == TOR_OP_avg_pool ? TOR_POOL_avg : TOR_POOL_adaptive_avg;
+    f->kind = node->op == TOR_OP_max_pool   ? TOR_POOL_max
+              : node->op == TOR_OP_avg_pool ? TOR_POOL_avg
+                                            : TOR_POOL_adaptive_avg;
     f->dtype = tor_in(node, 0)->dtype;
     if (f->kind != TOR_POOL_adaptive_avg) {
         tor_spatial_attr(node, TOR_ATTR_kernel, spatial, 1, f->kernel);
@@ -83,7 +87,8 @@ ToroidStatus tor_lower_pool(TorPlan *plan, const TorNode *node) {
     tor_spatial_dims(g, spatial, y.dim + 2, d->out);
     tor_spatial_strides(g, spatial, x.stride, d->x_stride);
     tor_spatial_strides(g, spatial, y.stride, d->y_stride);
-    if (wants_index) tor_spatial_strides(g, spatial, index.stride, d->index_stride);
+    if (wants_index)
+        tor_spatial_strides(g, spatial, index.stride, d->index_stride);
     else
         for (int i = 0; i < 5; i++) d->index_stride[i] = tor_int_const(g, 0);
     const char *reason = NULL;

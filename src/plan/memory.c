@@ -4,11 +4,13 @@
 
 #include <string.h>
 
-ToroidStatus tor_lifetimes_create(TorLifetimes **out, TorArena *arena, const int *first, const int *last, size_t count, size_t steps) {
+ToroidStatus tor_lifetimes_create(TorLifetimes **out, TorArena *arena, const int *first,
+                                  const int *last, size_t count, size_t steps) {
     TorLifetimes *t = tor_arena_alloc(arena, sizeof *t);
     if (!t) return tor_no_memory();
     t->events = tor_arena_alloc(arena, (2 * count + 1) * sizeof *t->events);
-    int *head = tor_arena_alloc(arena, (2 * steps + 1) * sizeof *head), *next = tor_arena_alloc(arena, (2 * count + 1) * sizeof *next);
+    int *head = tor_arena_alloc(arena, (2 * steps + 1) * sizeof *head),
+        *next = tor_arena_alloc(arena, (2 * count + 1) * sizeof *next);
     if (!t->events || !head || !next) return tor_no_memory();
     t->n_buffers = count;
     // Buckets of linked lists: what a step makes comes first, what it read last goes after.
@@ -48,7 +50,8 @@ static void release(TorMemoryGap *gaps, size_t *count, size_t at, size_t bytes) 
     }
 }
 
-size_t tor_memory_assign(const TorLifetimes *lifetimes, const size_t *bytes, size_t *offsets, TorMemoryGap *gaps) {
+size_t tor_memory_assign(const TorLifetimes *lifetimes, const size_t *bytes, size_t *offsets,
+                         TorMemoryGap *gaps) {
     // The last gap is the open end; it is never used up.
     const size_t open = SIZE_MAX / 2;
     size_t count = 1, most = 0;
@@ -66,7 +69,8 @@ size_t tor_memory_assign(const TorLifetimes *lifetimes, const size_t *bytes, siz
         }
         size_t best = count - 1;
         for (size_t k = 0; k + 1 < count; k++)
-            if (gaps[k].bytes >= need && (best == count - 1 || gaps[k].bytes < gaps[best].bytes)) best = k;
+            if (gaps[k].bytes >= need && (best == count - 1 || gaps[k].bytes < gaps[best].bytes))
+                best = k;
         offsets[i] = gaps[best].at;
         gaps[best].at += need;
         gaps[best].bytes -= need;

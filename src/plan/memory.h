@@ -1,5 +1,5 @@
-/// Where each buffer lies in the arena, from lifetimes that are known at compile time and sizes that
-/// are known at bind.
+/// Where each buffer lies in the arena, from lifetimes that are known at compile time and sizes
+/// that are known at bind.
 #ifndef TOR_PLAN_MEMORY_H
 #define TOR_PLAN_MEMORY_H
 
@@ -24,11 +24,13 @@ typedef struct {
 
 /// `first[i] > last[i]` means that buffer i is never touched. A buffer that a step makes never
 /// overlaps one that the step reads. From `arena`.
-ToroidStatus tor_lifetimes_create(TorLifetimes **out, TorArena *arena, const int *first, const int *last, size_t count, size_t steps);
+ToroidStatus tor_lifetimes_create(TorLifetimes **out, TorArena *arena, const int *first,
+                                  const int *last, size_t count, size_t steps);
 
 /// Best fit over the gaps left by buffers that are gone. Offsets are multiples of TOR_CACHE_LINE.
 /// @param gaps room for n_buffers + 2
 /// @return bytes of arena
-size_t tor_memory_assign(const TorLifetimes *lifetimes, const size_t *bytes, size_t *offsets, TorMemoryGap *gaps);
+size_t tor_memory_assign(const TorLifetimes *lifetimes, const size_t *bytes, size_t *offsets,
+                         TorMemoryGap *gaps);
 
 #endif

@@ -10,26 +10,33 @@ typedef ToroidStatus (*LowerFn)(TorPlan *plan, const TorNode *node);
 
 static LowerFn lower_fn(TorOp op) {
     switch (op) {
-    case TOR_OP_fused: return tor_lower_fused;
-    case TOR_OP_linear: return tor_lower_linear;
-    case TOR_OP_matmul: return tor_lower_matmul;
-    case TOR_OP_pack_linear: return tor_lower_pack_linear;
-    case TOR_OP_conv: return tor_lower_conv;
-    case TOR_OP_pack_conv: return tor_lower_pack_conv;
-    case TOR_OP_max_pool: case TOR_OP_avg_pool: case TOR_OP_adaptive_avg_pool: return tor_lower_pool;
-    case TOR_OP_attention: return tor_lower_attention;
-    case TOR_OP_contiguous: return tor_lower_contiguous;
-    case TOR_OP_cat: return tor_lower_cat;
-    case TOR_OP_pad: return tor_lower_pad;
-    case TOR_OP_flip: return tor_lower_flip;
-    case TOR_OP_full: return tor_lower_full;
-    case TOR_OP_arange: return tor_lower_arange;
-    case TOR_OP_cumsum: return tor_lower_cumsum;
-    case TOR_OP_slice_scatter: return tor_lower_slice_scatter;
-    case TOR_OP_embedding: case TOR_OP_index_select: case TOR_OP_gather: case TOR_OP_index: return tor_lower_gather;
-    case TOR_OP_index_put: case TOR_OP_index_copy: case TOR_OP_scatter: return tor_lower_scatter;
-    case TOR_OP_external: return tor_lower_external;
-    default: return NULL;
+        case TOR_OP_fused: return tor_lower_fused;
+        case TOR_OP_linear: return tor_lower_linear;
+        case TOR_OP_matmul: return tor_lower_matmul;
+        case TOR_OP_pack_linear: return tor_lower_pack_linear;
+        case TOR_OP_conv: return tor_lower_conv;
+        case TOR_OP_pack_conv: return tor_lower_pack_conv;
+        case TOR_OP_max_pool:
+        case TOR_OP_avg_pool:
+        case TOR_OP_adaptive_avg_pool: return tor_lower_pool;
+        case TOR_OP_attention: return tor_lower_attention;
+        case TOR_OP_contiguous: return tor_lower_contiguous;
+        case TOR_OP_cat: return tor_lower_cat;
+        case TOR_OP_pad: return tor_lower_pad;
+        case TOR_OP_flip: return tor_lower_flip;
+        case TOR_OP_full: return tor_lower_full;
+        case TOR_OP_arange: return tor_lower_arange;
+        case TOR_OP_cumsum: return tor_lower_cumsum;
+        case TOR_OP_slice_scatter: return tor_lower_slice_scatter;
+        case TOR_OP_embedding:
+        case TOR_OP_index_select:
+        case TOR_OP_gather:
+        case TOR_OP_index: return tor_lower_gather;
+        case TOR_OP_index_put:
+        case TOR_OP_index_copy:
+        case TOR_OP_scatter: return tor_lower_scatter;
+        case TOR_OP_external: return tor_lower_external;
+        default: return NULL;
     }
 }
 
@@ -40,7 +47,8 @@ static ToroidStatus storage_of(TorPlan *plan, const TorValue *root, int *out) {
         *out = plan->storage_of[root->id];
         return TOROID_OK;
     }
-    TOR_TRY(tor_grow((void **)&plan->storages, &plan->storage_capacity, plan->n_storages + 1, sizeof *plan->storages));
+    TOR_TRY(tor_grow((void **)&plan->storages, &plan->storage_capacity, plan->n_storages + 1,
+                     sizeof *plan->storages));
     TorStorage *s = &plan->storages[plan->n_storages];
     *s = (TorStorage){.kind = TOR_STORAGE_ARENA, .root = root, .first = INT32_MAX, .last = -1};
     if (root->node->op == TOR_OP_input) {
@@ -55,7 +63,9 @@ static ToroidStatus storage_of(TorPlan *plan, const TorValue *root, int *out) {
 }
 
 ToroidStatus tor_plan_view(TorPlan *plan, const TorValue *value, TorView *view) {
-    if (!value->has_layout) return tor_invalid("plan: %%%u (%s) has no layout", value->id, tor_op_name(value->node->op));
+    if (!value->has_layout)
+        return tor_invalid("plan: %%%u (%s) has no layout", value->id,
+                           tor_op_name(value->node->op));
     TOR_TRY(storage_of(plan, value->storage, &view->storage));
     view->dtype = value->dtype;
     view->rank = value->rank;
@@ -65,7 +75,8 @@ ToroidStatus tor_plan_view(TorPlan *plan, const TorValue *value, TorView *view) 
     return TOROID_OK;
 }
 
-TorView tor_view_slice(TorPlan *plan, TorView view, int axis, TorDim start, TorDim size, TorDim step) {
+TorView tor_view_slice(TorPlan *plan, TorView view, int axis, TorDim start, TorDim size,
+                       TorDim step) {
     view.offset = tor_int_add(plan->g, view.offset, tor_int_mul(plan->g, start, view.stride[axis]));
     view.stride[axis] = tor_int_mul(plan->g, view.stride[axis], step);
     view.dim[axis] = size;
@@ -77,12 +88,15 @@ TorView tor_view_broadcast(TorPlan *plan, const TorView *view, int rank, const T
     int extra = rank - view->rank;
     out.rank = rank;
     for (int d = 0; d < rank; d++) {
-        bool missing = d < extra || (tor_int_is(plan->g, view->dim[d - extra], 1) && !tor_int_is(plan->g, dims[d], 1));
+        bool missing = d < extra || (tor_int_is(plan->g, view->dim[d - extra], 1) &&
+                                     !tor_int_is(plan->g, dims[d], 1));
         out.stride[d] = missing ? tor_int_const(plan->g, 0) : view->stride[d - extra];
         // A size that only the run knows may turn out to be 1.
         if (!missing && view->dim[d - extra] != dims[d]) {
-            TorDim is_one = tor_int_binary(plan->g, TOR_INT_eq, view->dim[d - extra], tor_int_const(plan->g, 1));
-            out.stride[d] = tor_int_mul(plan->g, out.stride[d], tor_int_sub(plan->g, tor_int_const(plan->g, 1), is_one));
+            TorDim is_one = tor_int_binary(plan->g, TOR_INT_eq, view->dim[d - extra],
+                                           tor_int_const(plan->g, 1));
+            out.stride[d] = tor_int_mul(plan->g, out.stride[d],
+                                        tor_int_sub(plan->g, tor_int_const(plan->g, 1), is_one));
         }
         out.dim[d] = dims[d];
     }
@@ -91,20 +105,31 @@ TorView tor_view_broadcast(TorPlan *plan, const TorView *view, int rank, const T
 
 // ---------------------------------------------------------------- steps
 
-ToroidStatus tor_step_add(TorPlan *plan, const TorStepKind *kind, const TorNode *node, size_t data_bytes, size_t args_bytes, void *data) {
-    TOR_TRY(tor_grow((void **)&plan->steps, &plan->step_capacity, plan->n_steps + 1, sizeof *plan->steps));
+ToroidStatus tor_step_add(TorPlan *plan, const TorStepKind *kind, const TorNode *node,
+                          size_t data_bytes, size_t args_bytes, void *data) {
+    TOR_TRY(tor_grow((void **)&plan->steps, &plan->step_capacity, plan->n_steps + 1,
+                     sizeof *plan->steps));
     void *memory = tor_arena_alloc(plan->arena, data_bytes);
     if (!memory) return tor_no_memory();
-    plan->steps[plan->n_steps++] = (TorStep){.kind = kind, .node = node, .data = memory, .args_at = plan->args_bytes, .args_bytes = args_bytes, .shared_at = SIZE_MAX};
+    plan->steps[plan->n_steps++] = (TorStep){.kind = kind,
+                                             .node = node,
+                                             .data = memory,
+                                             .args_at = plan->args_bytes,
+                                             .args_bytes = args_bytes,
+                                             .shared_at = SIZE_MAX};
     plan->args_bytes += (args_bytes + TOR_CACHE_LINE - 1) / TOR_CACHE_LINE * TOR_CACHE_LINE;
     *(void **)data = memory;
     return TOROID_OK;
 }
 
 ToroidStatus tor_step_pointer(TorPlan *plan, const TorView *view, size_t field) {
-    TOR_TRY(tor_grow((void **)&plan->pointers, &plan->pointer_capacity, plan->n_pointers + 1, sizeof *plan->pointers));
+    TOR_TRY(tor_grow((void **)&plan->pointers, &plan->pointer_capacity, plan->n_pointers + 1,
+                     sizeof *plan->pointers));
     const TorStep *step = &plan->steps[plan->n_steps - 1];
-    plan->pointers[plan->n_pointers++] = (TorPointer){.at = step->args_at + field, .storage = view->storage, .offset = view->offset, .element = tor_dtype_size(view->dtype)};
+    plan->pointers[plan->n_pointers++] = (TorPointer){.at = step->args_at + field,
+                                                      .storage = view->storage,
+                                                      .offset = view->offset,
+                                                      .element = tor_dtype_size(view->dtype)};
     TorStorage *s = &plan->storages[view->storage];
     int now = (int)plan->n_steps - 1;
     s->first = TOR_MIN(s->first, now);
@@ -112,7 +137,9 @@ ToroidStatus tor_step_pointer(TorPlan *plan, const TorView *view, size_t field) 
     return TOROID_OK;
 }
 
-void tor_step_shared(TorPlan *plan, size_t field) { plan->steps[plan->n_steps - 1].shared_at = field; }
+void tor_step_shared(TorPlan *plan, size_t field) {
+    plan->steps[plan->n_steps - 1].shared_at = field;
+}
 
 // ---------------------------------------------------------------- outputs
 
@@ -156,11 +183,15 @@ static ToroidStatus write_inputs(TorPlan *plan) {
 static ToroidStatus lower(TorPlan *plan) {
     for (const TorNode *node = plan->g->first; node; node = node->next) {
         TorOpKind kind = tor_op_kind(node->op);
-        if (kind == TOR_KIND_VIEW || kind == TOR_KIND_SINK || node->op == TOR_OP_input || node->op == TOR_OP_constant) continue;
+        if (kind == TOR_KIND_VIEW || kind == TOR_KIND_SINK || node->op == TOR_OP_input ||
+            node->op == TOR_OP_constant)
+            continue;
         LowerFn fn = lower_fn(node->op);
         ToroidStatus status = fn ? fn(plan, node) : tor_refuse("no kernel runs it");
         if (status != TOROID_OK)
-            return tor_error_prefix(status, "plan: %%%u %s (%s)", node->outputs[0]->id, tor_op_name(node->op), node->origin ? node->origin : "made by a pass");
+            return tor_error_prefix(status, "plan: %%%u %s (%s)", node->outputs[0]->id,
+                                    tor_op_name(node->op),
+                                    node->origin ? node->origin : "made by a pass");
     }
     return write_inputs(plan);
 }
@@ -177,7 +208,8 @@ static ToroidStatus plan_lifetimes(TorPlan *plan) {
         first[i] = arena ? s->first : 1;
         last[i] = arena ? s->last : 0;
     }
-    return tor_lifetimes_create(&plan->lifetimes, plan->arena, first, last, plan->n_storages, plan->n_steps);
+    return tor_lifetimes_create(&plan->lifetimes, plan->arena, first, last, plan->n_storages,
+                                plan->n_steps);
 }
 
 ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g) {
@@ -226,7 +258,8 @@ ToroidStatus tor_plan_result_bytes(TorPlan *plan, size_t *bytes) {
     *bytes = plan->storages[storage].bytes;
     if (*bytes) return TOROID_OK;
     int64_t numel;
-    if (!tor_int_known(plan->g, tor_value_numel(plan->g, v), &numel)) return tor_invalid("plan: the result has no known size");
+    if (!tor_int_known(plan->g, tor_value_numel(plan->g, v), &numel))
+        return tor_invalid("plan: the result has no known size");
     *bytes = (size_t)numel * tor_dtype_size(v->dtype);
     return TOROID_OK;
 }

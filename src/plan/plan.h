@@ -1,10 +1,10 @@
-/// Plans: a graph after its passes becomes a skeleton of steps, once; a context binds the skeleton to
-/// sizes and runs it.
+/// Plans: a graph after its passes becomes a skeleton of steps, once; a context binds the skeleton
+/// to sizes and runs it.
 ///
 /// The skeleton (TorPlan) is constant after tor_plan_create() and shared by all contexts. A context
-/// has memory for everything a run needs; one thread uses it at a time. Binding evaluates the graph's
-/// integers, lays out the arena and fills each step's arguments; it allocates nothing once the
-/// context exists, and is skipped when no size changed.
+/// has memory for everything a run needs; one thread uses it at a time. Binding evaluates the
+/// graph's integers, lays out the arena and fills each step's arguments; it allocates nothing once
+/// the context exists, and is skipped when no size changed.
 #ifndef TOR_PLAN_PLAN_H
 #define TOR_PLAN_PLAN_H
 
@@ -24,9 +24,9 @@ typedef struct {
 typedef struct {
     TorDtype dtype;
     int rank;
-    int from_input;         ///< >= 0: this graph output is that input itself; data is not used
+    int from_input;  ///< >= 0: this graph output is that input itself; data is not used
     int64_t size[TOR_MAX_RANK], stride[TOR_MAX_RANK];
-    void *data;             ///< set before run
+    void *data;  ///< set before run
 } TorPlanOutput;
 
 /// See TorHostTensor in backend/executable.h.
@@ -38,8 +38,10 @@ typedef struct {
     void *data;
 } TorExternalTensor;
 
-typedef ToroidStatus (*TorExternalFn)(void *user, void *token, int64_t callable, const TorExternalTensor *inputs, int n_inputs,
-                                      const int64_t *ints, int n_ints, const TorExternalTensor *outputs, int n_outputs);
+typedef ToroidStatus (*TorExternalFn)(void *user, void *token, int64_t callable,
+                                      const TorExternalTensor *inputs, int n_inputs,
+                                      const int64_t *ints, int n_ints,
+                                      const TorExternalTensor *outputs, int n_outputs);
 
 /// Builds the skeleton. The graph has been through the passes, layout last; it is borrowed for the
 /// plan's life (integers may be added to it meanwhile).
@@ -54,7 +56,8 @@ ToroidStatus tor_plan_result_bytes(TorPlan *plan, size_t *bytes);
 
 ToroidStatus tor_context_create(TorContext **out, TorPlan *plan);
 void tor_context_destroy(TorContext **context);
-/// Reads sizes, binds if any changed, and describes the outputs. `inputs` is borrowed until the run ends.
+/// Reads sizes, binds if any changed, and describes the outputs. `inputs` is borrowed until the run
+/// ends.
 ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs);
 TorPlanOutput *tor_context_outputs(TorContext *c);
 /// An integer of the graph, by the sizes of the last begin.

@@ -13,25 +13,30 @@ typedef struct {
     TorDim dim[TOR_MAX_RANK], stride[TOR_MAX_RANK], offset;  ///< elements
 } TorView;
 
-typedef enum { TOR_STORAGE_ARENA, TOR_STORAGE_INPUT, TOR_STORAGE_OUTPUT, TOR_STORAGE_CONSTANT } TorStorageKind;
+typedef enum {
+    TOR_STORAGE_ARENA,
+    TOR_STORAGE_INPUT,
+    TOR_STORAGE_OUTPUT,
+    TOR_STORAGE_CONSTANT
+} TorStorageKind;
 
 typedef struct {
     TorStorageKind kind;
-    int number;             ///< input or output
+    int number;  ///< input or output
     const void *constant;
     const TorValue *root;
-    TorDim elements;        ///< of an arena storage: those are dense
-    size_t element;         ///< bytes
-    size_t bytes;           ///< not 0: the size, known at compile time
-    int first, last;        ///< steps that touch it; first > last: none
+    TorDim elements;  ///< of an arena storage: those are dense
+    size_t element;   ///< bytes
+    size_t bytes;     ///< not 0: the size, known at compile time
+    int first, last;  ///< steps that touch it; first > last: none
 } TorStorage;
 
 /// A pointer field of a step's arguments.
 typedef struct {
-    size_t at;              ///< offset of the field in the context's argument block
+    size_t at;  ///< offset of the field in the context's argument block
     int storage;
-    TorDim offset;          ///< elements
-    size_t element;         ///< bytes
+    TorDim offset;   ///< elements
+    size_t element;  ///< bytes
 } TorPointer;
 
 /// One parallel region of a step. A NULL `run` is an external node.
@@ -45,13 +50,13 @@ enum { TOR_STEP_REGIONS = 2 };
 
 /// What a bind function sees and fills.
 typedef struct {
-    const int64_t *ints;    ///< the graph's integers
-    void *args;             ///< of the step; cleared when the context was made, kept between binds
-    int *error;             ///< a kernel may raise it: an index out of range
+    const int64_t *ints;  ///< the graph's integers
+    void *args;           ///< of the step; cleared when the context was made, kept between binds
+    int *error;           ///< a kernel may raise it: an index out of range
     TorRegionCall calls[TOR_STEP_REGIONS];
     int n_calls;
-    size_t scratch_bytes;   ///< a thread
-    size_t shared_bytes;    ///< workspace for all threads of the step
+    size_t scratch_bytes;  ///< a thread
+    size_t shared_bytes;   ///< workspace for all threads of the step
 } TorBinder;
 
 typedef struct {
@@ -65,9 +70,9 @@ typedef struct {
 typedef struct {
     const TorStepKind *kind;
     const TorNode *node;
-    const void *data;       ///< what lowering knew
+    const void *data;  ///< what lowering knew
     size_t args_at, args_bytes;
-    size_t shared_at;       ///< field that takes the workspace, from args_at; SIZE_MAX: none
+    size_t shared_at;  ///< field that takes the workspace, from args_at; SIZE_MAX: none
 } TorStep;
 
 struct TorPlan {
@@ -80,9 +85,9 @@ struct TorPlan {
     TorPointer *pointers;
     size_t n_pointers, pointer_capacity;
     size_t args_bytes;
-    int *storage_of;        ///< by value id; -1: none yet
+    int *storage_of;  ///< by value id; -1: none yet
     uint32_t n_values;
-    int *output_of;         ///< graph output -> position among the returned ones; -1
+    int *output_of;  ///< graph output -> position among the returned ones; -1
     int n_returned;
     TorExternalFn external;
     void *external_user;
@@ -92,12 +97,14 @@ struct TorPlan {
 /// The storage view of a value with a layout.
 ToroidStatus tor_plan_view(TorPlan *plan, const TorValue *value, TorView *view);
 /// The part [start, start + size) of an axis.
-TorView tor_view_slice(TorPlan *plan, TorView view, int axis, TorDim start, TorDim size, TorDim step);
+TorView tor_view_slice(TorPlan *plan, TorView view, int axis, TorDim start, TorDim size,
+                       TorDim step);
 /// As numpy broadcasts: `view` read with the rank of `dims`; strides 0 where it has size 1.
 TorView tor_view_broadcast(TorPlan *plan, const TorView *view, int rank, const TorDim *dims);
 
 /// Appends a step; *data is cleared memory of data_bytes that lives as long as the plan.
-ToroidStatus tor_step_add(TorPlan *plan, const TorStepKind *kind, const TorNode *node, size_t data_bytes, size_t args_bytes, void *data);
+ToroidStatus tor_step_add(TorPlan *plan, const TorStepKind *kind, const TorNode *node,
+                          size_t data_bytes, size_t args_bytes, void *data);
 /// Points a field of the last step's arguments at a view; extends the storage's life to this step.
 ToroidStatus tor_step_pointer(TorPlan *plan, const TorView *view, size_t field);
 /// The last step needs a workspace; `field` of its arguments takes it.
@@ -134,7 +141,8 @@ ToroidStatus tor_lower_gather(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_scatter(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_external(TorPlan *plan, const TorNode *node);
 /// A copy from one view to another of the same dims and dtype.
-ToroidStatus tor_lower_copy(TorPlan *plan, const TorNode *node, const TorView *from, const TorView *to);
+ToroidStatus tor_lower_copy(TorPlan *plan, const TorNode *node, const TorView *from,
+                            const TorView *to);
 
 /// What a bound context holds for a step, for tables.
 const TorRegionCall *tor_context_calls(const TorContext *c, size_t step, int *count);

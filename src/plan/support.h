@@ -4,7 +4,8 @@
 
 #include "graph/graph.h"
 
-/// @return TOROID_UNSUPPORTED with a reason if no kernel of this build takes the node's op in its types
+/// @return TOROID_UNSUPPORTED with a reason if no kernel of this build takes the node's op in its
+/// types
 ToroidStatus tor_plan_supports(const TorNode *node);
 
 #endif

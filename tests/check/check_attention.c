@@ -6,7 +6,8 @@
 #include "harness.h"
 #include "kernels/attention/contract.h"
 
-/// Strides for [size...] with the axes in a random order and random gaps; last axis 1 unless `wild`.
+/// Strides for [size...] with the axes in a random order and random gaps; last axis 1 unless
+/// `wild`.
 static int64_t lay_out(const int64_t size[4], int64_t stride[4], bool wild) {
     int order[4] = {0, 1, 2, 3};
     int last = wild ? 4 : 3;
@@ -17,7 +18,8 @@ static int64_t lay_out(const int64_t size[4], int64_t stride[4], bool wild) {
     int64_t at = 1;
     for (int i = 3; i >= 0; i--) {
         stride[order[i]] = at;
-        at = at * (size[order[i]] + (i == 3 && !wild ? tor_check_range(0, 3) : 0)) + (wild ? tor_check_range(0, 2) : 0);
+        at = at * (size[order[i]] + (i == 3 && !wild ? tor_check_range(0, 3) : 0)) +
+             (wild ? tor_check_range(0, 2) : 0);
     }
     return at;
 }
@@ -44,8 +46,11 @@ static float *operand(const int64_t size[4], int64_t stride[4], bool wild, TorFi
     return data;
 }
 
-static Problem make(int64_t b, int64_t h, int64_t g, int64_t m, int64_t n, int64_t d, int64_t e, bool wild, TorFill fill) {
-    Problem p = {.args = {.b = b, .h = h, .g = g, .m = m, .n = n, .d = d, .e = e, .scale = 1 / sqrtf((float)d)}};
+static Problem make(int64_t b, int64_t h, int64_t g, int64_t m, int64_t n, int64_t d, int64_t e,
+                    bool wild, TorFill fill) {
+    Problem p = {
+        .args = {
+            .b = b, .h = h, .g = g, .m = m, .n = n, .d = d, .e = e, .scale = 1 / sqrtf((float)d)}};
     TorAttentionArgs *a = &p.args;
     a->q = operand((int64_t[]){b, h, m, d}, a->q_stride, wild, fill);
     a->k = operand((int64_t[]){b, g, n, d}, a->k_stride, wild, fill);
@@ -67,14 +72,16 @@ static void add_mask(Problem *p, TorAttentionMask kind, int broadcast, bool wild
         if (broadcast >> i & 1) a->mask_stride[i] = 0;
     int64_t count = extent(size, a->mask_stride);
     a->mask_kind = kind;
-    bool keep_all = broadcast >> 3 || a->n < 8;  // else a whole output may be 0, and is not to be trusted
+    bool keep_all =
+        broadcast >> 3 || a->n < 8;  // else a whole output may be 0, and is not to be trusted
     if (kind == TOR_ATTENTION_MASK_BOOL) {
         uint8_t *mask = tor_check_buffer((size_t)count, 1);
         for (int64_t i = 0; i < count; i++) mask[i] = keep_all || tor_check_range(0, 3);
         a->mask = mask;
     } else {
         float *mask = tor_check_buffer((size_t)count * sizeof(float), sizeof(float));
-        for (int64_t i = 0; i < count; i++) mask[i] = keep_all || tor_check_range(0, 3) ? (float)tor_check_uniform() : -INFINITY;
+        for (int64_t i = 0; i < count; i++)
+            mask[i] = keep_all || tor_check_range(0, 3) ? (float)tor_check_uniform() : -INFINITY;
         a->mask = mask;
     }
 }
@@ -82,7 +89,8 @@ static void add_mask(Problem *p, TorAttentionMask kind, int broadcast, bool wild
 static void run_on(TorAttentionArgs *a, float *out, int threads) {
     TorTeam team;
     uint8_t *scratch = tor_check_buffer((size_t)threads * a->scratch_bytes, TOR_CACHE_LINE);
-    memset(scratch, 0xFF, (size_t)threads * a->scratch_bytes);  // NaN: nothing may be read before it is written
+    memset(scratch, 0xFF,
+           (size_t)threads * a->scratch_bytes);  // NaN: nothing may be read before it is written
     a->out = out;
     a->partial = a->partial_bytes ? tor_check_buffer(a->partial_bytes, TOR_CACHE_LINE) : NULL;
     tor_team_begin(&team, threads, scratch, a->scratch_bytes);
@@ -122,17 +130,22 @@ static void check(Problem *p, double tolerance) {
 }
 
 static void sizes(void) {
-    static const int64_t m[] = {1, 2, 5, 6, 7, 24, 25, 31, 33, 64, 128, 129}, n[] = {1, 3, 8, 15, 16, 17, 63, 64, 65, 128, 129, 257};
+    static const int64_t m[] = {1, 2, 5, 6, 7, 24, 25, 31, 33, 64, 128, 129},
+                         n[] = {1, 3, 8, 15, 16, 17, 63, 64, 65, 128, 129, 257};
     static const int64_t width[] = {1, 3, 4, 8, 15, 16, 17, 32, 40, 64, 80, 96, 128};
     for (size_t i = 0; i < TOR_COUNT_OF(m); i++)
         for (size_t j = 0; j < TOR_COUNT_OF(n); j++) {
-            int64_t d = width[tor_check_range(0, TOR_COUNT_OF(width) - 1)], e = width[tor_check_range(0, TOR_COUNT_OF(width) - 1)];
+            int64_t d = width[tor_check_range(0, TOR_COUNT_OF(width) - 1)],
+                    e = width[tor_check_range(0, TOR_COUNT_OF(width) - 1)];
             bool wild = tor_check_range(0, 2) == 0, causal = tor_check_range(0, 3) == 0;
-            int64_t b = tor_check_range(1, 2), g = tor_check_range(1, 2), h = g * tor_check_range(1, 3);
+            int64_t b = tor_check_range(1, 2), g = tor_check_range(1, 2),
+                    h = g * tor_check_range(1, 3);
             TorAttentionMask mask = (TorAttentionMask)tor_check_range(0, 2);
             int broadcast = (int)tor_check_range(0, 15);
-            tor_check_case("b=%d h=%d g=%d m=%d n=%d d=%d e=%d wild=%d causal=%d mask=%d broadcast=%d", (int)b, (int)h, (int)g,
-                           (int)m[i], (int)n[j], (int)d, (int)e, wild, causal, (int)mask, broadcast);
+            tor_check_case(
+                "b=%d h=%d g=%d m=%d n=%d d=%d e=%d wild=%d causal=%d mask=%d broadcast=%d", (int)b,
+                (int)h, (int)g, (int)m[i], (int)n[j], (int)d, (int)e, wild, causal, (int)mask,
+                broadcast);
             Problem p = make(b, h, g, m[i], n[j], d, e, wild, TOR_FILL_UNIFORM);
             p.args.causal = causal;
             if (mask) add_mask(&p, mask, broadcast, wild);
@@ -146,8 +159,10 @@ static void decode(void) {
     static const int64_t n[] = {1000, 1024, 1535, 2047, 4100};
     for (size_t j = 0; j < TOR_COUNT_OF(n); j++)
         for (int mask = 0; mask < 3; mask++) {
-            int64_t g = tor_check_range(1, 2), h = g * tor_check_range(1, 4), m = tor_check_range(1, 2), e = tor_check_range(30, 70);
-            tor_check_case("h=%d g=%d m=%d n=%d e=%d mask=%d", (int)h, (int)g, (int)m, (int)n[j], (int)e, mask);
+            int64_t g = tor_check_range(1, 2), h = g * tor_check_range(1, 4),
+                    m = tor_check_range(1, 2), e = tor_check_range(30, 70);
+            tor_check_case("h=%d g=%d m=%d n=%d e=%d mask=%d", (int)h, (int)g, (int)m, (int)n[j],
+                           (int)e, mask);
             Problem p = make(1, h, g, m, n[j], 64, e, tor_check_coin(), TOR_FILL_UNIFORM);
             if (mask) add_mask(&p, (TorAttentionMask)mask, (int)tor_check_range(0, 15), false);
             check(&p, 4e-6);
@@ -174,12 +189,15 @@ static void masked_rows(void) {
             tor_check_case("kind=%d m=%d", kind, (int)m);
             Problem p = make(1, 1, 1, m, n, 8, 8, false, TOR_FILL_UNIFORM);
             add_mask(&p, (TorAttentionMask)kind, 3, false);
-            for (int64_t i = 0; i < m; i++)      // row 0: no key; row 1: the last tile only; row 2: the first only
+            for (int64_t i = 0; i < m;
+                 i++)  // row 0: no key; row 1: the last tile only; row 2: the first only
                 for (int64_t j = 0; j < n; j++) {
                     bool keep = i == 0 ? false : i == 1 ? j >= 290 : i == 2 ? j < 10 : true;
                     int64_t at = i * p.args.mask_stride[2] + j * p.args.mask_stride[3];
-                    if (kind == TOR_ATTENTION_MASK_BOOL) ((uint8_t *)(uintptr_t)p.args.mask)[at] = keep;
-                    else ((float *)(uintptr_t)p.args.mask)[at] = keep ? 0 : -INFINITY;
+                    if (kind == TOR_ATTENTION_MASK_BOOL)
+                        ((uint8_t *)(uintptr_t)p.args.mask)[at] = keep;
+                    else
+                        ((float *)(uintptr_t)p.args.mask)[at] = keep ? 0 : -INFINITY;
                 }
             check(&p, 4e-6);
             tor_attention_bind(&p.args);
@@ -199,7 +217,13 @@ static void masked_rows(void) {
     }
     tor_check_case("empty");
     for (int zero = 0; zero < 4; zero++) {
-        TorAttentionArgs a = {.b = zero != 0, .h = zero != 1, .g = zero != 1, .m = zero != 2, .e = zero != 3, .n = 4, .d = 4};
+        TorAttentionArgs a = {.b = zero != 0,
+                              .h = zero != 1,
+                              .g = zero != 1,
+                              .m = zero != 2,
+                              .e = zero != 3,
+                              .n = 4,
+                              .d = 4};
         tor_attention_bind(&a);
         TOR_CHECK(a.items == 0 && a.combine_items == 0);
     }
@@ -215,7 +239,9 @@ static void special(void) {
         add_mask(&p, TOR_ATTENTION_MASK_F32, 3, false);
         float *mask = (float *)(uintptr_t)p.args.mask, *q = (float *)(uintptr_t)p.args.q;
         for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < n; j++) mask[i * p.args.mask_stride[2] + j * p.args.mask_stride[3]] = i == 0 ? -3.40282347e38f : 0;
+            for (int64_t j = 0; j < n; j++)
+                mask[i * p.args.mask_stride[2] + j * p.args.mask_stride[3]] =
+                    i == 0 ? -3.40282347e38f : 0;
         mask[1 * p.args.mask_stride[2] + 69 * p.args.mask_stride[3]] = NAN;
         q[2 * p.args.q_stride[2]] = NAN;
         check(&p, 4e-6);
@@ -244,12 +270,23 @@ static void bench_call(void *context) {
 }
 
 /// One thread. Tensors as models have them: [b, n, h, d] in memory, or [b, h, n, d] for a cache.
-static void bench_one(const char *name, int64_t b, int64_t h, int64_t g, int64_t m, int64_t n, int64_t d, bool causal, bool mask) {
+static void bench_one(const char *name, int64_t b, int64_t h, int64_t g, int64_t m, int64_t n,
+                      int64_t d, bool causal, bool mask) {
     tor_check_case("%s", name);
-    TorAttentionArgs a = {.b = b, .h = h, .g = g, .m = m, .n = n, .d = d, .e = d, .causal = causal, .scale = 1 / sqrtf((float)d)};
+    TorAttentionArgs a = {.b = b,
+                          .h = h,
+                          .g = g,
+                          .m = m,
+                          .n = n,
+                          .d = d,
+                          .e = d,
+                          .causal = causal,
+                          .scale = 1 / sqrtf((float)d)};
     bool cache = m == 1;
-    int64_t q[4] = {m * h * d, d, h * d, 1}, kv[4] = {n * g * d, cache ? n * d : d, cache ? d : g * d, 1};
-    memcpy(a.q_stride, q, sizeof q), memcpy(a.out_stride, q, sizeof q), memcpy(a.k_stride, kv, sizeof kv), memcpy(a.v_stride, kv, sizeof kv);
+    int64_t q[4] = {m * h * d, d, h * d, 1},
+            kv[4] = {n * g * d, cache ? n * d : d, cache ? d : g * d, 1};
+    memcpy(a.q_stride, q, sizeof q), memcpy(a.out_stride, q, sizeof q),
+        memcpy(a.k_stride, kv, sizeof kv), memcpy(a.v_stride, kv, sizeof kv);
     float *data[4];
     int64_t count[4] = {b * m * h * d, b * n * g * d, b * n * g * d, b * m * h * d};
     for (int i = 0; i < 4; i++) {
@@ -260,14 +297,17 @@ static void bench_one(const char *name, int64_t b, int64_t h, int64_t g, int64_t
     if (mask) {
         float *bias = tor_check_buffer((size_t)(b * n) * sizeof(float), 64);
         for (int64_t i = 0; i < b * n; i++) bias[i] = 0;
-        a.mask = bias, a.mask_kind = TOR_ATTENTION_MASK_F32, a.mask_stride[0] = n, a.mask_stride[3] = 1;
+        a.mask = bias, a.mask_kind = TOR_ATTENTION_MASK_F32, a.mask_stride[0] = n,
+        a.mask_stride[3] = 1;
     }
     tor_attention_bind(&a);
     a.partial = a.partial_bytes ? tor_check_buffer(a.partial_bytes, 64) : NULL;
     void *context[2] = {&a, tor_check_buffer(a.scratch_bytes, 64)};
     double flops = 4.0 * (double)(b * h * m) * (double)(n * d) * (causal ? 0.5 : 1);
-    if (m > 1) tor_check_bench_flops(name, flops, 1, bench_call, context);
-    else tor_check_bench_bytes(name, 8.0 * (double)(b * g * n * d), bench_call, context);
+    if (m > 1)
+        tor_check_bench_flops(name, flops, 1, bench_call, context);
+    else
+        tor_check_bench_bytes(name, 8.0 * (double)(b * g * n * d), bench_call, context);
     tor_check_done();
 }
 
@@ -286,7 +326,11 @@ static void bench(void) {
 }
 
 int main(int argc, char **argv) {
-    static const TorCheckTest tests[] = {{"sizes", sizes}, {"decode", decode}, {"exact", exact}, {"masked_rows", masked_rows}, {"special", special}};
+    static const TorCheckTest tests[] = {{"sizes", sizes},
+                                         {"decode", decode},
+                                         {"exact", exact},
+                                         {"masked_rows", masked_rows},
+                                         {"special", special}};
     static const TorCheckTest benches[] = {{"shapes", bench}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
 }

@@ -30,8 +30,8 @@ static int64_t lay_out(int rank, const int64_t *size, int64_t *stride, bool broa
     return count;
 }
 
-/// kind 0: index tensors broadcast together (embedding, index_select, index, index_put, index_copy);
-/// kind 1: an index of the data's rank along one axis (gather, scatter).
+/// kind 0: index tensors broadcast together (embedding, index_select, index, index_put,
+/// index_copy); kind 1: an index of the data's rank along one axis (gather, scatter).
 static void make(Problem *p, TorDtype dtype, bool scatter, bool out_of_range) {
     TorIndexArgs *a = &p->args;
     int64_t size[4], stride[4], most;
@@ -54,15 +54,20 @@ static void make(Problem *p, TorDtype dtype, bool scatter, bool out_of_range) {
         index_rank = rank;
         memcpy(index_size, a->size, sizeof index_size);
     } else {
-        // The indexed axes are neighbours, as numpy places them; the index dims stand in their place.
+        // The indexed axes are neighbours, as numpy places them; the index dims stand in their
+        // place.
         index_rank = (int)tor_check_range(0, 2);
-        for (int i = 0; i < index_rank; i++) index_size[i] = tor_check_range(1, index_rank == 1 ? 200 : 14);
-        for (int d = 0; d < axis; d++) a->size[a->rank] = size[d], a->data_stride[a->rank++] = stride[d];
+        for (int i = 0; i < index_rank; i++)
+            index_size[i] = tor_check_range(1, index_rank == 1 ? 200 : 14);
+        for (int d = 0; d < axis; d++)
+            a->size[a->rank] = size[d], a->data_stride[a->rank++] = stride[d];
         for (int i = 0; i < index_rank; i++) a->size[a->rank++] = index_size[i];
-        for (int d = axis + a->n_index; d < rank; d++) a->size[a->rank] = size[d], a->data_stride[a->rank++] = stride[d];
+        for (int d = axis + a->n_index; d < rank; d++)
+            a->size[a->rank] = size[d], a->data_stride[a->rank++] = stride[d];
     }
     for (int k = 0; k < a->n_index; k++) {
-        static const TorDtype types[] = {TOR_int64, TOR_int64, TOR_int32, TOR_int16, TOR_int8, TOR_uint8};
+        static const TorDtype types[] = {TOR_int64, TOR_int64, TOR_int32,
+                                         TOR_int16, TOR_int8,  TOR_uint8};
         int64_t own[4], first = kind ? 0 : axis;
         a->axis_size[k] = size[axis + k], a->axis_stride[k] = stride[axis + k];
         a->index_dtype[k] = types[tor_check_range(0, a->axis_size[k] > 100 ? 3 : 5)];
@@ -73,8 +78,10 @@ static void make(Problem *p, TorDtype dtype, bool scatter, bool out_of_range) {
         for (int64_t i = 0; i < count; i++) {
             int64_t n = a->axis_size[k], least = a->wrap && a->index_dtype[k] != TOR_uint8 ? -n : 0;
             int64_t value = tor_check_range(least, n - 1);
-            if (out_of_range && tor_check_range(0, 3) == 0) value = tor_check_coin() && a->index_dtype[k] != TOR_uint8 ? -n - 1 : n + 3;
-            tor_scalar_store(index + (size_t)i * bytes, (TorScalar){.dtype = a->index_dtype[k], .i = value});
+            if (out_of_range && tor_check_range(0, 3) == 0)
+                value = tor_check_coin() && a->index_dtype[k] != TOR_uint8 ? -n - 1 : n + 3;
+            tor_scalar_store(index + (size_t)i * bytes,
+                             (TorScalar){.dtype = a->index_dtype[k], .i = value});
         }
         a->index[k] = index;
     }
@@ -95,8 +102,10 @@ static void check(Problem *p, bool scatter) {
     size_t src_bytes = (size_t)(scatter ? p->other_count : p->data_count) * elem;
     uint8_t *src = tor_check_buffer(src_bytes, elem), *base = tor_check_buffer(bytes, elem);
     tor_check_fill(p->args.dtype, src, (int64_t)(src_bytes / elem), TOR_FILL_UNIFORM);
-    if (scatter) tor_check_fill(p->args.dtype, base, (int64_t)(bytes / elem), TOR_FILL_UNIFORM);
-    else memset(base, TOR_CHECK_GUARD, bytes);
+    if (scatter)
+        tor_check_fill(p->args.dtype, base, (int64_t)(bytes / elem), TOR_FILL_UNIFORM);
+    else
+        memset(base, TOR_CHECK_GUARD, bytes);
     uint8_t *want = tor_check_buffer(bytes, elem);
     memcpy(want, base, bytes);
     TorIndexArgs args = p->args;
@@ -107,8 +116,10 @@ static void check(Problem *p, bool scatter) {
     const TorIndexKernel *kernel = NULL;
     for (int i = -1; i < 0 || (kernel = tor_index_kernel(i)); i++) {
         TorIndexArgs bound = args;
-        if (i < 0) (scatter ? tor_scatter_bind : tor_gather_bind)(&bound);
-        else if (!(scatter ? tor_scatter_bind_kernel : tor_gather_bind_kernel)(&bound, kernel)) continue;
+        if (i < 0)
+            (scatter ? tor_scatter_bind : tor_gather_bind)(&bound);
+        else if (!(scatter ? tor_scatter_bind_kernel : tor_gather_bind_kernel)(&bound, kernel))
+            continue;
         ran++;
         for (int threads = 1; threads < 4; threads += 2) {
             uint8_t *got = tor_check_buffer(bytes, elem);
@@ -141,16 +152,33 @@ static void many(bool scatter, bool accumulate, bool out_of_range, int rounds) {
 static void gathers(void) { many(false, false, false, 300); }
 static void assigns(void) { many(true, false, false, 300); }
 static void adds(void) { many(true, true, false, 400); }
-static void errors(void) { many(false, false, true, 60), many(true, false, true, 60), many(true, true, true, 60); }
+static void errors(void) {
+    many(false, false, true, 60), many(true, false, true, 60), many(true, true, true, 60);
+}
 
-/// Values by hand, so that the oracle is not alone: wrapped indices, the last duplicate, sums in order.
+/// Values by hand, so that the oracle is not alone: wrapped indices, the last duplicate, sums in
+/// order.
 static void by_hand(void) {
     int64_t index[4] = {2, -3, 0, 2};
     int error = 0;
     tor_check_case("gather");
-    float x[6] = {10, 11, 20, 21, 30, 31}, rows[8] = {0}, want[8] = {30, 31, 10, 11, 10, 11, 30, 31};
-    TorIndexArgs a = {.dtype = TOR_float32, .wrap = true, .rank = 2, .n_index = 1, .size = {4, 2}, .data_stride = {0, 1}, .other_stride = {2, 1},
-                      .index_stride = {{1, 0}}, .axis_size = {3}, .axis_stride = {2}, .index_dtype = {TOR_int64}, .data = x, .other = rows, .index = {index}, .error = &error};
+    float x[6] = {10, 11, 20, 21, 30, 31}, rows[8] = {0},
+          want[8] = {30, 31, 10, 11, 10, 11, 30, 31};
+    TorIndexArgs a = {.dtype = TOR_float32,
+                      .wrap = true,
+                      .rank = 2,
+                      .n_index = 1,
+                      .size = {4, 2},
+                      .data_stride = {0, 1},
+                      .other_stride = {2, 1},
+                      .index_stride = {{1, 0}},
+                      .axis_size = {3},
+                      .axis_stride = {2},
+                      .index_dtype = {TOR_int64},
+                      .data = x,
+                      .other = rows,
+                      .index = {index},
+                      .error = &error};
     TorIndexArgs b = a;
     tor_gather_bind(&b);
     tor_gather_run(&b, 0, b.items, NULL);
@@ -204,15 +232,27 @@ static void call_scatter(void *args) {
     tor_scatter_run(a, 0, a->items, NULL);
 }
 
-static void bench_one(const char *name, bool scatter, bool accumulate, int64_t table, int64_t count, int64_t width) {
+static void bench_one(const char *name, bool scatter, bool accumulate, int64_t table, int64_t count,
+                      int64_t width) {
     static int error;
     tor_check_case("%s", name);
     int64_t *index = tor_check_buffer((size_t)count * 8, 64);
     for (int64_t i = 0; i < count; i++) index[i] = tor_check_range(0, table - 1);
-    TorIndexArgs a = {.dtype = TOR_float32, .accumulate = accumulate, .rank = 2, .n_index = 1, .size = {count, width}, .data_stride = {0, 1},
-                      .other_stride = {width, 1}, .index_stride = {{1, 0}}, .axis_size = {table}, .axis_stride = {width}, .index_dtype = {TOR_int64},
-                      .index = {index}, .error = &error};
-    a.data = tor_check_buffer((size_t)(table * width) * 4, 64), a.other = tor_check_buffer((size_t)(count * width) * 4, 64);
+    TorIndexArgs a = {.dtype = TOR_float32,
+                      .accumulate = accumulate,
+                      .rank = 2,
+                      .n_index = 1,
+                      .size = {count, width},
+                      .data_stride = {0, 1},
+                      .other_stride = {width, 1},
+                      .index_stride = {{1, 0}},
+                      .axis_size = {table},
+                      .axis_stride = {width},
+                      .index_dtype = {TOR_int64},
+                      .index = {index},
+                      .error = &error};
+    a.data = tor_check_buffer((size_t)(table * width) * 4, 64),
+    a.other = tor_check_buffer((size_t)(count * width) * 4, 64);
     memset(a.data, 0, (size_t)(table * width) * 4), memset(a.other, 0, (size_t)(count * width) * 4);
     (scatter ? tor_scatter_bind : tor_gather_bind)(&a);
     double bytes = 4.0 * (double)(count * width) * (accumulate ? 3 : 2);
@@ -229,7 +269,11 @@ static void bench(void) {
 }
 
 int main(int argc, char **argv) {
-    static const TorCheckTest tests[] = {{"gathers", gathers}, {"assigns", assigns}, {"adds", adds}, {"errors", errors}, {"by_hand", by_hand}};
+    static const TorCheckTest tests[] = {{"gathers", gathers},
+                                         {"assigns", assigns},
+                                         {"adds", adds},
+                                         {"errors", errors},
+                                         {"by_hand", by_hand}};
     static const TorCheckTest benches[] = {{"rows", bench}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
 }

@@ -9,7 +9,8 @@
 #include "harness.h"
 #include "kernels/pointwise/contract.h"
 
-// Programs by hand ---------------------------------------------------------------------------------
+// Programs by hand
+// ---------------------------------------------------------------------------------
 
 #define IN(i) ((TorOperand){TOR_OPERAND_INPUT, (uint8_t)(i)})
 #define OUT(i) ((TorOperand){TOR_OPERAND_OUTPUT, (uint8_t)(i)})
@@ -21,17 +22,32 @@ static TorOperand imm(TorProgram *p, TorScalar value) {
     p->imm[p->n_imms] = value;
     return (TorOperand){TOR_OPERAND_IMM, p->n_imms++};
 }
-static TorOperand imm_f(TorProgram *p, TorDtype type, double f) { return imm(p, tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = f}, tor_dtype_compute(type))); }
+static TorOperand imm_f(TorProgram *p, TorDtype type, double f) {
+    return imm(p,
+               tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = f}, tor_dtype_compute(type)));
+}
 
-static void emit(TorProgram *p, TorScalarFn fn, TorDtype type, TorDtype to, int stage, TorOperand dst, TorOperand a, TorOperand b, TorOperand c) {
+static void emit(TorProgram *p, TorScalarFn fn, TorDtype type, TorDtype to, int stage,
+                 TorOperand dst, TorOperand a, TorOperand b, TorOperand c) {
     TorInstr *instr = &p->instr[p->n_instrs++];
-    *instr = (TorInstr){.fn = (uint8_t)fn, .type = (uint8_t)type, .to = (uint8_t)to, .stage = (uint8_t)stage, .dst = dst, .src = {a, b, c}};
+    *instr = (TorInstr){.fn = (uint8_t)fn,
+                        .type = (uint8_t)type,
+                        .to = (uint8_t)to,
+                        .stage = (uint8_t)stage,
+                        .dst = dst,
+                        .src = {a, b, c}};
     if (dst.kind == TOR_OPERAND_REG) p->n_regs = TOR_MAX(p->n_regs, (uint8_t)(dst.index + 1));
     if (dst.kind == TOR_OPERAND_ROW) p->n_rows = TOR_MAX(p->n_rows, (uint8_t)(dst.index + 1));
-    if (dst.kind == TOR_OPERAND_OUTPUT) p->n_outputs = TOR_MAX(p->n_outputs, (uint8_t)(dst.index + 1));
+    if (dst.kind == TOR_OPERAND_OUTPUT)
+        p->n_outputs = TOR_MAX(p->n_outputs, (uint8_t)(dst.index + 1));
 }
-static void reduce(TorProgram *p, TorReduceKind kind, TorDtype type, int stage, int dst, TorOperand src) {
-    p->reduction[p->n_reductions++] = (TorReduction){.kind = (uint8_t)kind, .type = (uint8_t)type, .stage = (uint8_t)stage, .dst = (uint8_t)dst, .src = src};
+static void reduce(TorProgram *p, TorReduceKind kind, TorDtype type, int stage, int dst,
+                   TorOperand src) {
+    p->reduction[p->n_reductions++] = (TorReduction){.kind = (uint8_t)kind,
+                                                     .type = (uint8_t)type,
+                                                     .stage = (uint8_t)stage,
+                                                     .dst = (uint8_t)dst,
+                                                     .src = src};
     p->n_rows = TOR_MAX(p->n_rows, (uint8_t)(dst + 1 + (kind == TOR_REDUCE_moments)));
     p->n_stages = (uint8_t)(stage + 2);
 }
@@ -44,7 +60,8 @@ static void output(TorProgram *p, int k, TorDtype type, bool row) {
     p->output_row[k] = row;
 }
 
-// One case -----------------------------------------------------------------------------------------
+// One case
+// -----------------------------------------------------------------------------------------
 
 typedef struct {
     TorProgram program;
@@ -94,9 +111,10 @@ static TorDtype operand_type(const TorProgram *p, int k) {
     return (TorDtype)(k < p->n_inputs ? p->input_type[k] : p->output_type[k - p->n_inputs]);
 }
 
-// Some rows (x * 0, comparisons, division of small integers) are rightly zero nearly everywhere, which
-// the harness does not trust; other rounds of the same row are not.
-static void compare(TorDtype type, const void *got, const void *want, int64_t count, double rtol, double atol) {
+// Some rows (x * 0, comparisons, division of small integers) are rightly zero nearly everywhere,
+// which the harness does not trust; other rounds of the same row are not.
+static void compare(TorDtype type, const void *got, const void *want, int64_t count, double rtol,
+                    double atol) {
     int64_t zeros = 0;
     for (int64_t i = 0; i < count; i++) zeros += tor_check_value(type, want, i) == 0;
     if (zeros * 16 < count) {
@@ -121,7 +139,8 @@ static void run_case(Case *c, int plain) {
     uint8_t *got[TOR_MAP_OPERANDS], *again[TOR_MAP_OPERANDS], *want[TOR_MAP_OPERANDS];
     if (tor_program_verify(p) != TOROID_OK) {
         char text[4096];
-        tor_check_fail("verify: %s\n%s", toroid_last_error(), tor_program_print(p, text, sizeof text));
+        tor_check_fail("verify: %s\n%s", toroid_last_error(),
+                       tor_program_print(p, text, sizeof text));
         return;
     }
     for (int k = 0; k < operands; k++) {
@@ -152,7 +171,8 @@ static void run_case(Case *c, int plain) {
     tor_map_run_ref(&ref);
     void *scratch = tor_check_buffer(args.scratch_bytes, 64);
     tor_map_run(&args, 0, args.items, scratch);
-    for (int k = p->n_inputs; k < operands; k++) args.data[k] = again[k] + origin[k] * (int64_t)tor_dtype_size(operand_type(p, k));
+    for (int k = p->n_inputs; k < operands; k++)
+        args.data[k] = again[k] + origin[k] * (int64_t)tor_dtype_size(operand_type(p, k));
     for (int64_t i = 0; i < args.items;) {
         int64_t end = TOR_MIN(args.items, i + tor_check_range(1, TOR_MAX(args.items / 3, 1)));
         tor_map_run(&args, i, end, scratch);
@@ -165,7 +185,8 @@ static void run_case(Case *c, int plain) {
 }
 
 static int64_t some_size(void) {
-    static const int64_t sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 255, 257, 511, 513, 1025, 2050};
+    static const int64_t sizes[] = {1,  2,  3,   7,   8,   9,   15,  16,  17,  31,  33,   63,
+                                    64, 65, 100, 127, 128, 129, 255, 257, 511, 513, 1025, 2050};
     return sizes[tor_check_range(0, TOR_COUNT_OF(sizes) - 1)];
 }
 
@@ -179,12 +200,14 @@ static void some_shape(Case *c, int64_t most) {
     if (c->rank && tor_check_range(0, 40) == 0) c->size[tor_check_range(0, c->rank - 1)] = 0;
 }
 
-// Every row ----------------------------------------------------------------------------------------
+// Every row
+// ----------------------------------------------------------------------------------------
 
 // How far a result may be from the oracle's, in units of the type's epsilon.
 static double tolerance(TorScalarFn fn, TorDtype type) {
-    bool approximate = (fn >= TOR_FN_exp && fn <= TOR_FN_silu && fn != TOR_FN_relu) || fn == TOR_FN_pow || fn == TOR_FN_atan2 ||
-                       fn == TOR_FN_fma || fn == TOR_FN_rsqrt || fn == TOR_FN_hardswish || fn == TOR_FN_hardsigmoid;
+    bool approximate = (fn >= TOR_FN_exp && fn <= TOR_FN_silu && fn != TOR_FN_relu) ||
+                       fn == TOR_FN_pow || fn == TOR_FN_atan2 || fn == TOR_FN_fma ||
+                       fn == TOR_FN_rsqrt || fn == TOR_FN_hardswish || fn == TOR_FN_hardsigmoid;
     if (type == TOR_float64) return approximate ? 1e-15 * 4 : 0;
     if (!tor_dtype_is_float(type) || !approximate) return 0;
     return type == TOR_float32 ? 4e-7 : type == TOR_float16 ? 1e-3 : 8e-3;
@@ -192,7 +215,9 @@ static double tolerance(TorScalarFn fn, TorDtype type) {
 
 static void one_row(TorScalarFn fn, TorDtype type, TorDtype to) {
     for (int round = 0; round < 14; round++) {
-        Case c = {.fill = round % 3 == 0 ? TOR_FILL_EXACT : round % 3 == 1 ? TOR_FILL_SPECIAL : TOR_FILL_UNIFORM};
+        Case c = {.fill = round % 3 == 0   ? TOR_FILL_EXACT
+                          : round % 3 == 1 ? TOR_FILL_SPECIAL
+                                           : TOR_FILL_UNIFORM};
         // A product that overflows alone makes a NaN in two roundings and none in one.
         if (fn == TOR_FN_fma && c.fill == TOR_FILL_SPECIAL) c.fill = TOR_FILL_UNIFORM;
         TorProgram *p = &c.program;
@@ -210,7 +235,9 @@ static void one_row(TorScalarFn fn, TorDtype type, TorDtype to) {
             } else if (tor_dtype_is_float(t)) {
                 src[s] = imm_f(p, t, (double)tor_check_range(-8, 8) / 4);
             } else {
-                src[s] = imm(p, tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = tor_check_range(-9, 9)}, t));
+                src[s] =
+                    imm(p, tor_scalar_cast(
+                               (TorScalar){.dtype = TOR_int64, .i = tor_check_range(-9, 9)}, t));
             }
         }
         output(p, 0, to, false);
@@ -218,7 +245,8 @@ static void one_row(TorScalarFn fn, TorDtype type, TorDtype to) {
         some_shape(&c, 3000);
         c.rtol = tolerance(fn, type);
         c.atol = c.rtol ? (type == TOR_float64 ? 1e-15 : 2e-7) : 0;
-        tor_check_case("%s.%s.%s rank %d, %d inputs, round %d", tor_fn_name(fn), tor_dtype_name(type), tor_dtype_name(to), c.rank, p->n_inputs, round);
+        tor_check_case("%s.%s.%s rank %d, %d inputs, round %d", tor_fn_name(fn),
+                       tor_dtype_name(type), tor_dtype_name(to), c.rank, p->n_inputs, round);
         run_case(&c, round == 0);
         tor_check_done();
     }
@@ -229,9 +257,11 @@ static void rows(void) {
         for (int type = 0; type < TOR_DTYPE_COUNT; type++) {
             if (!tor_fn_takes((TorScalarFn)fn, (TorDtype)type)) continue;
             if (fn != TOR_FN_cast) {
-                one_row((TorScalarFn)fn, (TorDtype)type, tor_fn_result((TorScalarFn)fn, (TorDtype)type, TOR_bool));
+                one_row((TorScalarFn)fn, (TorDtype)type,
+                        tor_fn_result((TorScalarFn)fn, (TorDtype)type, TOR_bool));
             } else {
-                for (int to = 0; to < TOR_DTYPE_COUNT; to++) one_row(TOR_FN_cast, (TorDtype)type, (TorDtype)to);
+                for (int to = 0; to < TOR_DTYPE_COUNT; to++)
+                    one_row(TOR_FN_cast, (TorDtype)type, (TorDtype)to);
             }
         }
     }
@@ -243,13 +273,18 @@ static void signed_zeros(void) {
         TorScalarFn fn;
         float a, b, want;
     } rows_[] = {
-        {TOR_FN_relu, -0.0f, 0, -0.0f}, {TOR_FN_maximum, -0.0f, 0.0f, -0.0f}, {TOR_FN_maximum, 0.0f, -0.0f, 0.0f},
-        {TOR_FN_minimum, -0.0f, 0.0f, -0.0f}, {TOR_FN_minimum, 0.0f, -0.0f, 0.0f}, {TOR_FN_ceil, -0.5f, 0, -0.0f},
-        {TOR_FN_floor, -0.0f, 0, -0.0f}, {TOR_FN_round, -0.4f, 0, -0.0f}, {TOR_FN_trunc, -0.9f, 0, -0.0f}, {TOR_FN_neg, 0.0f, 0, -0.0f},
-        {TOR_FN_sin, -0.0f, 0, -0.0f}, {TOR_FN_tanh, -0.0f, 0, -0.0f}, {TOR_FN_erf, -0.0f, 0, -0.0f}, {TOR_FN_expm1, -0.0f, 0, -0.0f},
-        {TOR_FN_log1p, -0.0f, 0, -0.0f}, {TOR_FN_sqrt, -0.0f, 0, -0.0f}, {TOR_FN_sign, -0.0f, 0, 0.0f}, {TOR_FN_mul, -0.0f, 1.0f, -0.0f},
-        {TOR_FN_remainder, -0.0f, 3.0f, -0.0f}, {TOR_FN_div_floor, 0.0f, -3.0f, -0.0f}, {TOR_FN_fmod, -3.0f, 3.0f, -0.0f}, {TOR_FN_abs, -0.0f, 0, 0.0f},
-        {TOR_FN_hardswish, -0.0f, 0, -0.0f}, {TOR_FN_silu, -0.0f, 0, -0.0f},
+        {TOR_FN_relu, -0.0f, 0, -0.0f},         {TOR_FN_maximum, -0.0f, 0.0f, -0.0f},
+        {TOR_FN_maximum, 0.0f, -0.0f, 0.0f},    {TOR_FN_minimum, -0.0f, 0.0f, -0.0f},
+        {TOR_FN_minimum, 0.0f, -0.0f, 0.0f},    {TOR_FN_ceil, -0.5f, 0, -0.0f},
+        {TOR_FN_floor, -0.0f, 0, -0.0f},        {TOR_FN_round, -0.4f, 0, -0.0f},
+        {TOR_FN_trunc, -0.9f, 0, -0.0f},        {TOR_FN_neg, 0.0f, 0, -0.0f},
+        {TOR_FN_sin, -0.0f, 0, -0.0f},          {TOR_FN_tanh, -0.0f, 0, -0.0f},
+        {TOR_FN_erf, -0.0f, 0, -0.0f},          {TOR_FN_expm1, -0.0f, 0, -0.0f},
+        {TOR_FN_log1p, -0.0f, 0, -0.0f},        {TOR_FN_sqrt, -0.0f, 0, -0.0f},
+        {TOR_FN_sign, -0.0f, 0, 0.0f},          {TOR_FN_mul, -0.0f, 1.0f, -0.0f},
+        {TOR_FN_remainder, -0.0f, 3.0f, -0.0f}, {TOR_FN_div_floor, 0.0f, -3.0f, -0.0f},
+        {TOR_FN_fmod, -3.0f, 3.0f, -0.0f},      {TOR_FN_abs, -0.0f, 0, 0.0f},
+        {TOR_FN_hardswish, -0.0f, 0, -0.0f},    {TOR_FN_silu, -0.0f, 0, -0.0f},
     };
     for (size_t i = 0; i < TOR_COUNT_OF(rows_); i++) {
         TorProgram p = {.n_stages = 1};
@@ -259,7 +294,8 @@ static void signed_zeros(void) {
         int a = input(&p, TOR_float32), b = two ? input(&p, TOR_float32) : 0;
         output(&p, 0, TOR_float32, false);
         emit(&p, rows_[i].fn, TOR_float32, TOR_float32, 0, OUT(0), IN(a), two ? IN(b) : NONE, NONE);
-        tor_check_case("%s(%g, %g)", tor_fn_name(rows_[i].fn), (double)rows_[i].a, (double)rows_[i].b);
+        tor_check_case("%s(%g, %g)", tor_fn_name(rows_[i].fn), (double)rows_[i].a,
+                       (double)rows_[i].b);
         tor_program_prepare(&prepared, &p);
         int64_t size[1] = {19}, stride[3][TOR_MAP_RANK] = {{1}, {1}, {1}};
         tor_map_bind(&args, &prepared, 1, 0, size, stride);
@@ -269,12 +305,14 @@ static void signed_zeros(void) {
         args.data[1] = two ? y : z;
         args.data[2] = z;
         tor_map_run(&args, 0, args.items, tor_check_buffer(args.scratch_bytes, 64));
-        for (int j = 0; j < 19; j++) TOR_CHECK(z[j] == rows_[i].want && signbit(z[j]) == signbit(rows_[i].want));
+        for (int j = 0; j < 19; j++)
+            TOR_CHECK(z[j] == rows_[i].want && signbit(z[j]) == signbit(rows_[i].want));
         tor_check_done();
     }
 }
 
-// Random programs ----------------------------------------------------------------------------------
+// Random programs
+// ----------------------------------------------------------------------------------
 
 typedef struct {
     TorOperand operand;
@@ -290,7 +328,9 @@ typedef struct {
 } Fuzz;
 
 static TorDtype some_type(void) {
-    static const TorDtype types[] = {TOR_float32, TOR_float32, TOR_float32, TOR_float64, TOR_int64, TOR_int32, TOR_int16, TOR_int8, TOR_uint8, TOR_bool, TOR_float16, TOR_bfloat16};
+    static const TorDtype types[] = {TOR_float32, TOR_float32, TOR_float32, TOR_float64,
+                                     TOR_int64,   TOR_int32,   TOR_int16,   TOR_int8,
+                                     TOR_uint8,   TOR_bool,    TOR_float16, TOR_bfloat16};
     return types[tor_check_range(0, TOR_COUNT_OF(types) - 1)];
 }
 
@@ -298,26 +338,33 @@ static TorOperand some_value(Fuzz *f, TorDtype type, bool row_only) {
     int found[80], n = 0;
     for (int i = 0; i < f->n; i++)
         if (f->value[i].type == type && (!row_only || f->value[i].row)) found[n++] = i;
-    if (n && tor_check_range(0, 5)) return f->value[found[tor_check_coin() ? n - 1 : tor_check_range(0, n - 1)]].operand;
+    if (n && tor_check_range(0, 5))
+        return f->value[found[tor_check_coin() ? n - 1 : tor_check_range(0, n - 1)]].operand;
     TorProgram *p = &f->c.program;
     if (!row_only && p->n_inputs < 6 && tor_check_coin()) {
         Value v = {IN(input(p, type)), type, false};
         f->value[f->n++] = v;
         return v.operand;
     }
-    if (p->n_imms >= TOR_PROGRAM_IMMS) return n ? f->value[found[0]].operand : (TorOperand){TOR_OPERAND_IMM, 0};
+    if (p->n_imms >= TOR_PROGRAM_IMMS)
+        return n ? f->value[found[0]].operand : (TorOperand){TOR_OPERAND_IMM, 0};
     TorScalar one = {.dtype = TOR_int64, .i = tor_check_range(-3, 3)};
     return imm(p, tor_scalar_cast(one, tor_dtype_compute(type)));
 }
 
 static TorScalarFn some_fn(const Fuzz *f, TorDtype type) {
-    static const TorScalarFn fns[] = {TOR_FN_add, TOR_FN_sub, TOR_FN_mul, TOR_FN_minimum, TOR_FN_maximum, TOR_FN_bit_and, TOR_FN_bit_xor, TOR_FN_shift_left,
-                                      TOR_FN_lt, TOR_FN_ge, TOR_FN_eq, TOR_FN_where, TOR_FN_neg, TOR_FN_abs, TOR_FN_relu, TOR_FN_sign, TOR_FN_bit_not,
-                                      TOR_FN_floor, TOR_FN_copy, TOR_FN_cast, TOR_FN_cast, TOR_FN_fmax, TOR_FN_div_floor, TOR_FN_remainder};
+    static const TorScalarFn fns[] = {
+        TOR_FN_add,     TOR_FN_sub,     TOR_FN_mul,        TOR_FN_minimum,  TOR_FN_maximum,
+        TOR_FN_bit_and, TOR_FN_bit_xor, TOR_FN_shift_left, TOR_FN_lt,       TOR_FN_ge,
+        TOR_FN_eq,      TOR_FN_where,   TOR_FN_neg,        TOR_FN_abs,      TOR_FN_relu,
+        TOR_FN_sign,    TOR_FN_bit_not, TOR_FN_floor,      TOR_FN_copy,     TOR_FN_cast,
+        TOR_FN_cast,    TOR_FN_fmax,    TOR_FN_div_floor,  TOR_FN_remainder};
     for (;;) {
         TorScalarFn fn = fns[tor_check_range(0, TOR_COUNT_OF(fns) - 1)];
-        bool adds = fn == TOR_FN_add || fn == TOR_FN_sub, muls = fn == TOR_FN_mul || fn == TOR_FN_div_floor;
-        if (!tor_fn_takes(fn, type) || (tor_dtype_is_float(type) && (f->multiplies ? adds : muls))) continue;
+        bool adds = fn == TOR_FN_add || fn == TOR_FN_sub,
+             muls = fn == TOR_FN_mul || fn == TOR_FN_div_floor;
+        if (!tor_fn_takes(fn, type) || (tor_dtype_is_float(type) && (f->multiplies ? adds : muls)))
+            continue;
         return fn;
     }
 }
@@ -327,10 +374,12 @@ static void some_instr(Fuzz *f, int stage, TorOperand dst, TorDtype to, bool row
     TorDtype type = to == TOR_DTYPE_COUNT ? some_type() : to;
     TorScalarFn fn = to == TOR_DTYPE_COUNT ? some_fn(f, type) : TOR_FN_copy;
     TorOperand src[3] = {NONE, NONE, NONE};
-    for (int s = 0; s < tor_fn_arity(fn); s++) src[s] = some_value(f, fn == TOR_FN_where && s == 0 ? TOR_bool : type, row);
+    for (int s = 0; s < tor_fn_arity(fn); s++)
+        src[s] = some_value(f, fn == TOR_FN_where && s == 0 ? TOR_bool : type, row);
     to = tor_fn_result(fn, type, fn == TOR_FN_cast ? some_type() : type);
     emit(p, fn, type, to, stage, dst, src[0], src[1], src[2]);
-    if (dst.kind == TOR_OPERAND_REG || dst.kind == TOR_OPERAND_ROW) f->value[f->n++] = (Value){dst, to, row};
+    if (dst.kind == TOR_OPERAND_REG || dst.kind == TOR_OPERAND_ROW)
+        f->value[f->n++] = (Value){dst, to, row};
 }
 
 static void some_reduction(Fuzz *f, int stage, int dst) {
@@ -342,7 +391,8 @@ static void some_reduction(Fuzz *f, int stage, int dst) {
         Value v = f->value[k];
         if (v.operand.kind != TOR_OPERAND_REG && v.operand.kind != TOR_OPERAND_INPUT) continue;
         // Float sums and products of large numbers depend on the order.
-        if (tor_dtype_is_float(v.type) && (kind == TOR_REDUCE_sum || kind == TOR_REDUCE_prod)) continue;
+        if (tor_dtype_is_float(v.type) && (kind == TOR_REDUCE_sum || kind == TOR_REDUCE_prod))
+            continue;
         reduce(p, kind, v.type, stage, dst, v.operand);
         f->value[f->n++] = (Value){ROW(dst), tor_reduce_result(kind, v.type), true};
         return;
@@ -373,7 +423,8 @@ static void random_programs(void) {
                     reg++;
                 }
             }
-            for (int i = (int)tor_check_range(1, 2); !last && i > 0; i--) some_reduction(f, stage, row++);
+            for (int i = (int)tor_check_range(1, 2); !last && i > 0; i--)
+                some_reduction(f, stage, row++);
         }
         p->n_stages = (uint8_t)stages;
         for (int k = 0; k < (stages == 1 ? 2 : 3); k++) {
@@ -389,14 +440,16 @@ static void random_programs(void) {
         // Maxima of nothing are refused before they come here.
         for (int d = 0; stages > 1 && d < f->c.rank; d++) f->c.size[d] = TOR_MAX(f->c.size[d], 1);
         char text[4096];
-        tor_check_case("round %d rank %d row %d [%d %d %d %d]\n%s", round, f->c.rank, f->c.row_rank, (int)f->c.size[0], (int)f->c.size[1], (int)f->c.size[2], (int)f->c.size[3],
+        tor_check_case("round %d rank %d row %d [%d %d %d %d]\n%s", round, f->c.rank, f->c.row_rank,
+                       (int)f->c.size[0], (int)f->c.size[1], (int)f->c.size[2], (int)f->c.size[3],
                        tor_program_print(p, text, sizeof text));
         run_case(&f->c, round % 4 == 0);
         tor_check_done();
     }
 }
 
-// Row programs -------------------------------------------------------------------------------------
+// Row programs
+// -------------------------------------------------------------------------------------
 
 static void softmax(TorProgram *p, TorDtype type) {
     int x = input(p, type);
@@ -459,7 +512,8 @@ static void row_shape(Case *c) {
     c->row_rank = (int)tor_check_range(1, TOR_MIN(c->rank, 2));
     int64_t total = 1;
     for (int d = c->rank - 1; d >= 0; d--) {
-        c->size[d] = TOR_MIN(lengths[tor_check_range(0, TOR_COUNT_OF(lengths) - 1)], TOR_MAX(6000 / total, 1));
+        c->size[d] = TOR_MIN(lengths[tor_check_range(0, TOR_COUNT_OF(lengths) - 1)],
+                             TOR_MAX(6000 / total, 1));
         total *= c->size[d];
     }
 }
@@ -468,23 +522,37 @@ static void norms(void) {
     static const struct {
         const char *name;
         void (*make)(TorProgram *, TorDtype);
-    } kinds[] = {{"softmax", softmax}, {"log_softmax", log_softmax}, {"layer_norm", layer_norm}, {"rms_norm", rms_norm}};
-    static const TorDtype types[] = {TOR_float32, TOR_float32, TOR_float64, TOR_float16, TOR_bfloat16};
+    } kinds[] = {{"softmax", softmax},
+                 {"log_softmax", log_softmax},
+                 {"layer_norm", layer_norm},
+                 {"rms_norm", rms_norm}};
+    static const TorDtype types[] = {TOR_float32, TOR_float32, TOR_float64, TOR_float16,
+                                     TOR_bfloat16};
     for (int round = 0; round < 240; round++) {
         int k = round % 4;
         TorDtype type = types[round / 4 % 5];
         Case c = {.fill = TOR_FILL_UNIFORM};
         kinds[k].make(&c.program, type);
         row_shape(&c);
-        c.rtol = type == TOR_float64 ? 1e-12 : type == TOR_float32 ? 3e-6 : type == TOR_float16 ? 4e-3 : 3e-2;
+        c.rtol = type == TOR_float64   ? 1e-12
+                 : type == TOR_float32 ? 3e-6
+                 : type == TOR_float16 ? 4e-3
+                                       : 3e-2;
         c.atol = c.rtol * (k == 2 ? 8 : 1);
-        tor_check_case("%s.%s round %d rank %d row %d [%d %d %d %d]", kinds[k].name, tor_dtype_name(type), round, c.rank, c.row_rank, (int)c.size[0], (int)c.size[1], (int)c.size[2], (int)c.size[3]);
+        tor_check_case("%s.%s round %d rank %d row %d [%d %d %d %d]", kinds[k].name,
+                       tor_dtype_name(type), round, c.rank, c.row_rank, (int)c.size[0],
+                       (int)c.size[1], (int)c.size[2], (int)c.size[3]);
         run_case(&c, round % 3 != 0);
         tor_check_done();
     }
     // Rows that are too long to keep.
     for (int k = 0; k < 4; k++) {
-        Case c = {.fill = TOR_FILL_UNIFORM, .rank = 2, .row_rank = 1, .size = {2, 100003}, .rtol = 2e-5, .atol = 2e-5};
+        Case c = {.fill = TOR_FILL_UNIFORM,
+                  .rank = 2,
+                  .row_rank = 1,
+                  .size = {2, 100003},
+                  .rtol = 2e-5,
+                  .atol = 2e-5};
         kinds[k].make(&c.program, TOR_float32);
         tor_check_case("%s, row of 100003", kinds[k].name);
         run_case(&c, 1);
@@ -497,22 +565,32 @@ static void reductions(void) {
         TorReduceKind kind = (TorReduceKind)(round % (TOR_REDUCE_moments + 1));
         TorDtype type = (TorDtype)(round / (TOR_REDUCE_moments + 1) % TOR_DTYPE_COUNT);
         if (kind == TOR_REDUCE_moments && !tor_dtype_is_float(type)) continue;
-        bool order = tor_dtype_is_float(type) && (kind == TOR_REDUCE_moments || kind == TOR_REDUCE_prod);
-        Case c = {.fill = kind == TOR_REDUCE_sum ? TOR_FILL_EXACT : order ? TOR_FILL_UNIFORM : TOR_FILL_SPECIAL};
+        bool order =
+            tor_dtype_is_float(type) && (kind == TOR_REDUCE_moments || kind == TOR_REDUCE_prod);
+        Case c = {.fill = kind == TOR_REDUCE_sum ? TOR_FILL_EXACT
+                          : order                ? TOR_FILL_UNIFORM
+                                                 : TOR_FILL_SPECIAL};
         plain_reduction(&c.program, kind, type);
         row_shape(&c);
         // Maxima of nothing are refused before they come here.
         if (kind < TOR_REDUCE_max && tor_check_range(0, 20) == 0) c.size[c.rank - 1] = 0;
-        c.rtol = !order ? 0 : type == TOR_float64 ? 1e-11 : type == TOR_float32 ? 1e-5 : type == TOR_float16 ? 2e-3 : 1e-2;
+        c.rtol = !order                ? 0
+                 : type == TOR_float64 ? 1e-11
+                 : type == TOR_float32 ? 1e-5
+                 : type == TOR_float16 ? 2e-3
+                                       : 1e-2;
         c.atol = order ? c.rtol * 0.1 : 0;
         if (kind == TOR_REDUCE_prod && order) c.atol = 1e-30;
-        tor_check_case("%s.%s round %d rank %d row %d [%d %d %d %d]", tor_reduce_name(kind), tor_dtype_name(type), round, c.rank, c.row_rank, (int)c.size[0], (int)c.size[1], (int)c.size[2], (int)c.size[3]);
+        tor_check_case("%s.%s round %d rank %d row %d [%d %d %d %d]", tor_reduce_name(kind),
+                       tor_dtype_name(type), round, c.rank, c.row_rank, (int)c.size[0],
+                       (int)c.size[1], (int)c.size[2], (int)c.size[3]);
         run_case(&c, round % 3 == 0);
         tor_check_done();
     }
 }
 
-// Epilogues ----------------------------------------------------------------------------------------
+// Epilogues
+// ----------------------------------------------------------------------------------------
 
 static void epilogues(void) {
     for (int round = 0; round < 200; round++) {
@@ -521,20 +599,27 @@ static void epilogues(void) {
         int acc = input(&p, TOR_float32), bias = input(&p, TOR_float32), residual = input(&p, out);
         output(&p, 0, out, false);
         emit(&p, TOR_FN_add, TOR_float32, TOR_float32, 0, REG(0), IN(acc), IN(bias), NONE);
-        emit(&p, round % 2 ? TOR_FN_gelu_erf : TOR_FN_relu, TOR_float32, TOR_float32, 0, REG(1), REG(0), NONE, NONE);
+        emit(&p, round % 2 ? TOR_FN_gelu_erf : TOR_FN_relu, TOR_float32, TOR_float32, 0, REG(1),
+             REG(0), NONE, NONE);
         if (out != TOR_float32) {
             emit(&p, TOR_FN_cast, TOR_float32, out, 0, REG(2), REG(1), NONE, NONE);
             emit(&p, TOR_FN_add, out, out, 0, OUT(0), REG(2), IN(residual), NONE);
         } else {
             emit(&p, TOR_FN_add, TOR_float32, TOR_float32, 0, OUT(0), REG(1), IN(residual), NONE);
         }
-        int64_t batch = 2, m = tor_check_range(1, 40), n = tor_check_range(1, 300), row = tor_check_range(0, m - 1), col = tor_check_range(0, n - 1);
-        int64_t rows_ = tor_check_range(1, m - row), cols = tor_check_range(1, n - col), gap = tor_check_range(0, 3);
-        bool by_row = tor_check_coin(), transposed = tor_check_range(0, 3) == 0, in_place = out == TOR_float32 && tor_check_coin();
+        int64_t batch = 2, m = tor_check_range(1, 40), n = tor_check_range(1, 300),
+                row = tor_check_range(0, m - 1), col = tor_check_range(0, n - 1);
+        int64_t rows_ = tor_check_range(1, m - row), cols = tor_check_range(1, n - col),
+                gap = tor_check_range(0, 3);
+        bool by_row = tor_check_coin(), transposed = tor_check_range(0, 3) == 0,
+             in_place = out == TOR_float32 && tor_check_coin();
         size_t bytes = tor_dtype_size(out);
-        tor_check_case("epilogue %d: %dx%d at %d,%d of %dx%d", round, (int)rows_, (int)cols, (int)row, (int)col, (int)m, (int)n);
-        float *tile = tor_check_buffer((size_t)(rows_ * (cols + gap)) * 4, 4), *b = tor_check_buffer((size_t)TOR_MAX(m, n) * 4, 4);
-        void *r = tor_check_buffer((size_t)(batch * m * n) * bytes, bytes), *got = tor_check_buffer((size_t)(batch * m * n) * bytes, bytes);
+        tor_check_case("epilogue %d: %dx%d at %d,%d of %dx%d", round, (int)rows_, (int)cols,
+                       (int)row, (int)col, (int)m, (int)n);
+        float *tile = tor_check_buffer((size_t)(rows_ * (cols + gap)) * 4, 4),
+              *b = tor_check_buffer((size_t)TOR_MAX(m, n) * 4, 4);
+        void *r = tor_check_buffer((size_t)(batch * m * n) * bytes, bytes),
+             *got = tor_check_buffer((size_t)(batch * m * n) * bytes, bytes);
         void *want = tor_check_buffer((size_t)(batch * m * n) * bytes, bytes);
         tor_check_fill(TOR_float32, tile, rows_ * (cols + gap), TOR_FILL_UNIFORM);
         tor_check_fill(TOR_float32, b, TOR_MAX(m, n), TOR_FILL_UNIFORM);
@@ -542,15 +627,19 @@ static void epilogues(void) {
         TorEpilogue e;
         tor_epilogue_bind(&e, &p);
         int64_t rs = transposed ? 1 : n, cs = transposed ? m : 1;
-        const int64_t strides[4][3] = {{0, 0, 0}, {0, by_row, !by_row}, {m * n, rs, cs}, {m * n, n, 1}};
-        for (int k = 0; k < 4; k++) e.batch_stride[k] = strides[k][0], e.row_stride[k] = strides[k][1], e.col_stride[k] = strides[k][2];
+        const int64_t strides[4][3] = {
+            {0, 0, 0}, {0, by_row, !by_row}, {m * n, rs, cs}, {m * n, n, 1}};
+        for (int k = 0; k < 4; k++)
+            e.batch_stride[k] = strides[k][0], e.row_stride[k] = strides[k][1],
+            e.col_stride[k] = strides[k][2];
         e.data[0] = NULL;
         e.data[1] = b;
         e.data[2] = r;
         e.data[3] = got;
         TorMapArgs ref = {.program = &p, .rank = 2, .size = {rows_, cols}};
         const int64_t ref_strides[4][2] = {{cols + gap, 1}, {by_row, !by_row}, {rs, cs}, {n, 1}};
-        for (int k = 0; k < 4; k++) ref.stride[k][0] = ref_strides[k][0], ref.stride[k][1] = ref_strides[k][1];
+        for (int k = 0; k < 4; k++)
+            ref.stride[k][0] = ref_strides[k][0], ref.stride[k][1] = ref_strides[k][1];
         ref.data[0] = tile;
         ref.data[1] = b + (by_row ? row : col);
         ref.data[2] = (uint8_t *)r + (m * n + row * rs + col * cs) * (int64_t)bytes;
@@ -559,11 +648,13 @@ static void epilogues(void) {
         const float *from = tile;
         int64_t acc_stride = cols + gap;
         if (in_place) {
-            for (int64_t i = 0; i < rows_; i++) memcpy((float *)got + m * n + (row + i) * n + col, tile + i * (cols + gap), (size_t)cols * 4);
+            for (int64_t i = 0; i < rows_; i++)
+                memcpy((float *)got + m * n + (row + i) * n + col, tile + i * (cols + gap),
+                       (size_t)cols * 4);
             from = (float *)got + m * n + row * n + col;
             acc_stride = n;
         }
-        void *scratch = tor_check_buffer(tor_epilogue_scratch(&p, cols), 64);
+        void *scratch = tor_check_buffer(tor_epilogue_scratch(&e, cols), 64);
         tor_epilogue_run(&e, 1, row, rows_, col, cols, from, acc_stride, scratch);
         double tol = out == TOR_float32 ? 1e-6 : 1.6e-2;
         compare(out, got, want, batch * m * n, tol, tol);
@@ -571,10 +662,11 @@ static void epilogues(void) {
     }
 }
 
-// Benches ------------------------------------------------------------------------------------------
+// Benches
+// ------------------------------------------------------------------------------------------
 //
-// Each beside the loop that the compiler makes of the same arithmetic at -O3 for AVX2, with the same
-// elementary functions.
+// Each beside the loop that the compiler makes of the same arithmetic at -O3 for AVX2, with the
+// same elementary functions.
 
 #if defined(__x86_64__) && !defined(__clang__)
 #pragma GCC push_options
@@ -597,16 +689,17 @@ static void hand_light(void *ctx) {  // mul, add, relu, mul, add
     const Bench *b = ctx;
     for (int64_t i = 0; i < b->n; i += VF32) {
         vf32 t = vf32_fma(vf32_load(b->x + i), vf32_set(0.75f), vf32_load(b->y + i));
-        vf32_store(b->out + i, vf32_fma(vf32_max(vf32_set(0.0f), t), vf32_set(1.25f), vf32_set(0.5f)));
+        vf32_store(b->out + i,
+                   vf32_fma(vf32_max(vf32_set(0.0f), t), vf32_set(1.25f), vf32_set(0.5f)));
     }
 }
-#define HAND_CHAIN(name, f)                                                                                  \
-    static void name(void *ctx) {                                                                            \
-        const Bench *b = ctx;                                                                                \
-        for (int64_t i = 0; i < b->n; i += VF32) {                                                           \
-            vf32 t = vf32_fma(vf32_load(b->x + i), vf32_set(0.75f), vf32_load(b->y + i));                    \
-            vf32_store(b->out + i, vf32_fma(f(t), vf32_set(1.25f), vf32_set(0.5f)));                         \
-        }                                                                                                    \
+#define HAND_CHAIN(name, f)                                                               \
+    static void name(void *ctx) {                                                         \
+        const Bench *b = ctx;                                                             \
+        for (int64_t i = 0; i < b->n; i += VF32) {                                        \
+            vf32 t = vf32_fma(vf32_load(b->x + i), vf32_set(0.75f), vf32_load(b->y + i)); \
+            vf32_store(b->out + i, vf32_fma(f(t), vf32_set(1.25f), vf32_set(0.5f)));      \
+        }                                                                                 \
     }
 HAND_CHAIN(hand_tanh, vf32_tanh)
 HAND_CHAIN(hand_gelu, vf32_gelu_tanh)
@@ -614,7 +707,8 @@ static void hand_bias(void *ctx) {  // gelu(x + bias)
     const Bench *b = ctx;
     for (int64_t r = 0; r < b->rows; r++)
         for (int64_t i = 0; i < b->n; i += VF32)
-            vf32_store(b->out + r * b->n + i, vf32_gelu_erf(vf32_load(b->x + r * b->n + i) + vf32_load(b->y + i)));
+            vf32_store(b->out + r * b->n + i,
+                       vf32_gelu_erf(vf32_load(b->x + r * b->n + i) + vf32_load(b->y + i)));
 }
 static void hand_softmax(void *ctx) {
     const Bench *b = ctx;
@@ -638,7 +732,8 @@ static void hand_norm(void *ctx) {
     for (int64_t r = 0; r < b->rows; r++) {
         const float *x = b->x + r * b->n;
         vf32 s0 = {0}, s1 = {0}, q0 = {0}, q1 = {0};
-        for (int64_t i = 0; i < b->n; i += 2 * VF32) s0 += vf32_load(x + i), s1 += vf32_load(x + i + VF32);
+        for (int64_t i = 0; i < b->n; i += 2 * VF32)
+            s0 += vf32_load(x + i), s1 += vf32_load(x + i + VF32);
         vf32 mean = vf32_set(vf32_sum(s0 + s1) / (float)b->n);
         for (int64_t i = 0; i < b->n; i += 2 * VF32) {
             vf32 u = vf32_load(x + i) - mean, v = vf32_load(x + i + VF32) - mean;
@@ -648,7 +743,8 @@ static void hand_norm(void *ctx) {
         vf32 scale = vf32_set(1.0f / sqrtf(vf32_sum(q0 + q1) / (float)b->n + 1e-5f));
         for (int64_t i = 0; i < b->n; i += VF32) {
             vf32 t = (vf32_load(x + i) - mean) * scale;
-            vf32_store(b->out + r * b->n + i, vf32_fma(t, vf32_load(b->y + i), vf32_load(b->z + i)));
+            vf32_store(b->out + r * b->n + i,
+                       vf32_fma(t, vf32_load(b->y + i), vf32_load(b->z + i)));
         }
     }
 }
@@ -676,11 +772,13 @@ static void compare_times(const char *name, Bench *b, double bytes, TorBenchFn h
         ours = TOR_MIN(ours, tor_check_time(run_bench, b));
         theirs = TOR_MIN(theirs, tor_check_time(hand, b));
     }
-    printf("  %-34s %9.2f us  %6.1f GB/s   hand loop %9.2f us   ratio %.2f\n", name, ours * 1e6, bytes / ours * 1e-9, theirs * 1e6, ours / theirs);
+    printf("  %-34s %9.2f us  %6.1f GB/s   hand loop %9.2f us   ratio %.2f\n", name, ours * 1e6,
+           bytes / ours * 1e-9, theirs * 1e6, ours / theirs);
 }
 
 // Operands x [rows, n], y [n] or [rows, n], z [n].
-static void open_bench(Bench *b, TorProgram *p, int64_t rows, int64_t n, bool y_whole, bool row_program) {
+static void open_bench(Bench *b, TorProgram *p, int64_t rows, int64_t n, bool y_whole,
+                       bool row_program) {
     b->rows = rows;
     b->n = n;
     b->x = tor_check_buffer((size_t)(rows * n) * 4, 64);
@@ -708,11 +806,14 @@ static void chain(TorProgram *p, TorScalarFn fn) {
     int x = input(p, TOR_float32), y = input(p, TOR_float32);
     p->n_stages = 1;
     output(p, 0, TOR_float32, false);
-    emit(p, TOR_FN_mul, TOR_float32, TOR_float32, 0, REG(0), IN(x), imm_f(p, TOR_float32, 0.75), NONE);
+    emit(p, TOR_FN_mul, TOR_float32, TOR_float32, 0, REG(0), IN(x), imm_f(p, TOR_float32, 0.75),
+         NONE);
     emit(p, TOR_FN_add, TOR_float32, TOR_float32, 0, REG(1), REG(0), IN(y), NONE);
     emit(p, fn, TOR_float32, TOR_float32, 0, REG(2), REG(1), NONE, NONE);
-    emit(p, TOR_FN_mul, TOR_float32, TOR_float32, 0, REG(3), REG(2), imm_f(p, TOR_float32, 1.25), NONE);
-    emit(p, TOR_FN_add, TOR_float32, TOR_float32, 0, OUT(0), REG(3), imm_f(p, TOR_float32, 0.5), NONE);
+    emit(p, TOR_FN_mul, TOR_float32, TOR_float32, 0, REG(3), REG(2), imm_f(p, TOR_float32, 1.25),
+         NONE);
+    emit(p, TOR_FN_add, TOR_float32, TOR_float32, 0, OUT(0), REG(3), imm_f(p, TOR_float32, 0.5),
+         NONE);
 }
 
 static void bench_chains(void) {
@@ -720,7 +821,9 @@ static void bench_chains(void) {
         const char *name;
         TorScalarFn fn;
         TorBenchFn hand;
-    } kinds[] = {{"relu", TOR_FN_relu, hand_light}, {"tanh", TOR_FN_tanh, hand_tanh}, {"gelu_tanh", TOR_FN_gelu_tanh, hand_gelu}};
+    } kinds[] = {{"relu", TOR_FN_relu, hand_light},
+                 {"tanh", TOR_FN_tanh, hand_tanh},
+                 {"gelu_tanh", TOR_FN_gelu_tanh, hand_gelu}};
     static const int64_t sizes[] = {768, 16384, 8 << 20};
     for (size_t k = 0; k < TOR_COUNT_OF(kinds); k++) {
         for (size_t s = 0; s < TOR_COUNT_OF(sizes); s++) {
@@ -794,7 +897,9 @@ static void bench_rows(void) {
 
 static void rebind(void *ctx) {
     Bench *b = ctx;
-    int64_t size[3] = {8, 12, 64}, stride[5][TOR_MAP_RANK] = {{768, 64, 1}, {768, 64, 1}, {768, 64, 1}, {768, 64, 1}, {768, 64, 1}};
+    int64_t size[3] = {8, 12, 64},
+            stride[5][TOR_MAP_RANK] = {
+                {768, 64, 1}, {768, 64, 1}, {768, 64, 1}, {768, 64, 1}, {768, 64, 1}};
     for (int i = 0; i < 100; i++) tor_map_bind(&b->args, &b->prepared, 3, 0, size, stride);
 }
 static TorProgram prepare_me;
@@ -814,10 +919,12 @@ static void bench_binding(void) {
 #endif
 
 int main(int argc, char **argv) {
-    static const TorCheckTest tests[] = {{"rows", rows}, {"signed_zeros", signed_zeros}, {"random_programs", random_programs},
-                                         {"norms", norms}, {"reductions", reductions}, {"epilogues", epilogues}};
+    static const TorCheckTest tests[] = {
+        {"rows", rows},   {"signed_zeros", signed_zeros}, {"random_programs", random_programs},
+        {"norms", norms}, {"reductions", reductions},     {"epilogues", epilogues}};
 #if HAS_HAND
-    static const TorCheckTest benches[] = {{"chains", bench_chains}, {"rows", bench_rows}, {"binding", bench_binding}};
+    static const TorCheckTest benches[] = {
+        {"chains", bench_chains}, {"rows", bench_rows}, {"binding", bench_binding}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
 #else
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), NULL, 0);

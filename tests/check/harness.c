@@ -31,7 +31,8 @@ typedef struct {
 static const Level levels[] = {
     {"generic", 0, 0},
 #if defined(__x86_64__)
-    {"avx2", TOR_CPU_avx2 | TOR_CPU_fma, TOR_CPU_avx2 | TOR_CPU_fma | TOR_CPU_f16c | TOR_CPU_avxvnni},
+    {"avx2", TOR_CPU_avx2 | TOR_CPU_fma,
+     TOR_CPU_avx2 | TOR_CPU_fma | TOR_CPU_f16c | TOR_CPU_avxvnni},
     {"avx512", TOR_CPU_avx512 | TOR_CPU_avx2 | TOR_CPU_fma, UINT32_MAX},
 #elif defined(__aarch64__)
     {"neon", TOR_CPU_neon, TOR_CPU_neon | TOR_CPU_dotprod | TOR_CPU_i8mm | TOR_CPU_bf16},
@@ -108,8 +109,10 @@ void tor_check_done(void) {
     tor_check_guards();
     for (int i = 0; i < check.buffers; i++) munmap(check.buffer[i].map, check.buffer[i].map_bytes);
     check.buffers = 0;
-    if (check.failed) check.failures++;
-    else check.passed++;
+    if (check.failed)
+        check.failures++;
+    else
+        check.passed++;
 }
 
 void *tor_check_buffer(size_t bytes, size_t align) {
@@ -150,8 +153,10 @@ static bool is_guard(const uint8_t *p, size_t bytes) {
 void tor_check_guards(void) {
     for (int i = 0; i < check.buffers; i++) {
         Buffer *b = &check.buffer[i];
-        if (!is_guard(b->data - b->before, b->before)) tor_check_fail("wrote before buffer %d (of %zu bytes)", i, b->bytes);
-        if (!is_guard(b->data + b->bytes, b->after)) tor_check_fail("wrote beyond buffer %d (of %zu bytes)", i, b->bytes);
+        if (!is_guard(b->data - b->before, b->before))
+            tor_check_fail("wrote before buffer %d (of %zu bytes)", i, b->bytes);
+        if (!is_guard(b->data + b->bytes, b->after))
+            tor_check_fail("wrote beyond buffer %d (of %zu bytes)", i, b->bytes);
         memset(b->data - b->before, TOR_CHECK_GUARD, b->before);
         memset(b->data + b->bytes, TOR_CHECK_GUARD, b->after);
     }
@@ -159,49 +164,55 @@ void tor_check_guards(void) {
 
 static void store(TorDtype dtype, void *data, int64_t i, double value) {
     switch (dtype) {
-    case TOR_bool: ((uint8_t *)data)[i] = value != 0; break;
-    case TOR_uint8: ((uint8_t *)data)[i] = (uint8_t)(int64_t)value; break;
-    case TOR_int8: ((int8_t *)data)[i] = (int8_t)value; break;
-    case TOR_int16: ((int16_t *)data)[i] = (int16_t)value; break;
-    case TOR_int32: ((int32_t *)data)[i] = (int32_t)value; break;
-    case TOR_int64: ((int64_t *)data)[i] = (int64_t)value; break;
-    case TOR_float16: ((uint16_t *)data)[i] = tor_f32_to_f16((float)value); break;
-    case TOR_bfloat16: ((uint16_t *)data)[i] = tor_f32_to_bf16((float)value); break;
-    case TOR_float32: ((float *)data)[i] = (float)value; break;
-    case TOR_float64: ((double *)data)[i] = value; break;
-    default: break;
+        case TOR_bool: ((uint8_t *)data)[i] = value != 0; break;
+        case TOR_uint8: ((uint8_t *)data)[i] = (uint8_t)(int64_t)value; break;
+        case TOR_int8: ((int8_t *)data)[i] = (int8_t)value; break;
+        case TOR_int16: ((int16_t *)data)[i] = (int16_t)value; break;
+        case TOR_int32: ((int32_t *)data)[i] = (int32_t)value; break;
+        case TOR_int64: ((int64_t *)data)[i] = (int64_t)value; break;
+        case TOR_float16: ((uint16_t *)data)[i] = tor_f32_to_f16((float)value); break;
+        case TOR_bfloat16: ((uint16_t *)data)[i] = tor_f32_to_bf16((float)value); break;
+        case TOR_float32: ((float *)data)[i] = (float)value; break;
+        case TOR_float64: ((double *)data)[i] = value; break;
+        default: break;
     }
 }
 
 double tor_check_value(TorDtype dtype, const void *data, int64_t i) {
     switch (dtype) {
-    case TOR_bool:
-    case TOR_uint8: return ((const uint8_t *)data)[i];
-    case TOR_int8: return ((const int8_t *)data)[i];
-    case TOR_int16: return ((const int16_t *)data)[i];
-    case TOR_int32: return ((const int32_t *)data)[i];
-    case TOR_int64: return (double)((const int64_t *)data)[i];
-    case TOR_float16: return tor_f16_to_f32(((const uint16_t *)data)[i]);
-    case TOR_bfloat16: return tor_bf16_to_f32(((const uint16_t *)data)[i]);
-    case TOR_float32: return ((const float *)data)[i];
-    case TOR_float64: return ((const double *)data)[i];
-    default: return 0;
+        case TOR_bool:
+        case TOR_uint8: return ((const uint8_t *)data)[i];
+        case TOR_int8: return ((const int8_t *)data)[i];
+        case TOR_int16: return ((const int16_t *)data)[i];
+        case TOR_int32: return ((const int32_t *)data)[i];
+        case TOR_int64: return (double)((const int64_t *)data)[i];
+        case TOR_float16: return tor_f16_to_f32(((const uint16_t *)data)[i]);
+        case TOR_bfloat16: return tor_bf16_to_f32(((const uint16_t *)data)[i]);
+        case TOR_float32: return ((const float *)data)[i];
+        case TOR_float64: return ((const double *)data)[i];
+        default: return 0;
     }
 }
 
 static double special(TorDtype dtype) {
-    static const double smallest[] = {[TOR_float16] = 0x1p-24, [TOR_bfloat16] = 0x1p-133, [TOR_float32] = 0x1p-149, [TOR_float64] = 0x1p-1074};
-    static const double largest[] = {[TOR_float16] = 65504, [TOR_bfloat16] = 0x1.fep127, [TOR_float32] = 0x1.fffffep127, [TOR_float64] = 0x1.fffffffffffffp1023};
+    static const double smallest[] = {[TOR_float16] = 0x1p-24,
+                                      [TOR_bfloat16] = 0x1p-133,
+                                      [TOR_float32] = 0x1p-149,
+                                      [TOR_float64] = 0x1p-1074};
+    static const double largest[] = {[TOR_float16] = 65504,
+                                     [TOR_bfloat16] = 0x1.fep127,
+                                     [TOR_float32] = 0x1.fffffep127,
+                                     [TOR_float64] = 0x1.fffffffffffffp1023};
     switch (tor_check_range(0, 8)) {
-    case 0: return NAN;
-    case 1: return INFINITY;
-    case 2: return -INFINITY;
-    case 3: return 0.0;
-    case 4: return -0.0;
-    case 5: return smallest[dtype] * (double)tor_check_range(-9, 9);
-    case 6: return largest[dtype];
-    case 7: return -largest[dtype];
-    default: return (double)tor_check_range(-50, 50) * 0.5;
+        case 0: return NAN;
+        case 1: return INFINITY;
+        case 2: return -INFINITY;
+        case 3: return 0.0;
+        case 4: return -0.0;
+        case 5: return smallest[dtype] * (double)tor_check_range(-9, 9);
+        case 6: return largest[dtype];
+        case 7: return -largest[dtype];
+        default: return (double)tor_check_range(-50, 50) * 0.5;
     }
 }
 
@@ -214,7 +225,8 @@ void tor_check_fill(TorDtype dtype, void *data, int64_t count, TorFill fill) {
             store(dtype, data, i, (double)tor_check_range(dtype == TOR_uint8 ? 0 : -4, 4));
         } else if (!floats) {
             uint64_t bits = tor_check_random();
-            memcpy((uint8_t *)data + (size_t)i * tor_dtype_size(dtype), &bits, tor_dtype_size(dtype));
+            memcpy((uint8_t *)data + (size_t)i * tor_dtype_size(dtype), &bits,
+                   tor_dtype_size(dtype));
         } else if (fill == TOR_FILL_SPECIAL && tor_check_range(0, 7) == 0) {
             store(dtype, data, i, special(dtype));
         } else {
@@ -223,13 +235,15 @@ void tor_check_fill(TorDtype dtype, void *data, int64_t count, TorFill fill) {
     }
 }
 
-double tor_check_compare(TorDtype dtype, const void *got, const void *want, int64_t count, double rtol, double atol) {
+double tor_check_compare(TorDtype dtype, const void *got, const void *want, int64_t count,
+                         double rtol, double atol) {
     size_t size = tor_dtype_size(dtype);
     bool floats = tor_dtype_is_float(dtype);
     double worst = 0;
     int64_t zeros = 0, seen = 0, wrong = 0, first = -1;
     for (int64_t i = 0; i < count; i++) {
-        const uint8_t *g = (const uint8_t *)got + (size_t)i * size, *w = (const uint8_t *)want + (size_t)i * size;
+        const uint8_t *g = (const uint8_t *)got + (size_t)i * size,
+                      *w = (const uint8_t *)want + (size_t)i * size;
         bool same = memcmp(g, w, size) == 0;
         if (same && is_guard(w, size) && size > 1) continue;
         seen++;
@@ -245,10 +259,14 @@ double tor_check_compare(TorDtype dtype, const void *got, const void *want, int6
         if (!(ratio <= worst)) worst = ratio;
     }
     if (wrong)
-        tor_check_fail("%lld of %lld wrong, the first at %lld: got %.9g, want %.9g; largest error %.3g of the tolerance", (long long)wrong,
-                       (long long)seen, (long long)first, tor_check_value(dtype, got, first), tor_check_value(dtype, want, first), worst);
+        tor_check_fail(
+            "%lld of %lld wrong, the first at %lld: got %.9g, want %.9g; largest error %.3g of the "
+            "tolerance",
+            (long long)wrong, (long long)seen, (long long)first, tor_check_value(dtype, got, first),
+            tor_check_value(dtype, want, first), worst);
     if (dtype != TOR_bool && seen >= 64 && zeros * 10 > seen * 9)
-        tor_check_fail("%lld of %lld expected values are zero: not to be trusted", (long long)zeros, (long long)seen);
+        tor_check_fail("%lld of %lld expected values are zero: not to be trusted", (long long)zeros,
+                       (long long)seen);
     if (worst > check.worst) check.worst = worst;
     return worst;
 }
@@ -268,8 +286,8 @@ double tor_check_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// A thread's own time: what other processes take does not count. Kernels of several threads need the
-// wall clock.
+// A thread's own time: what other processes take does not count. Kernels of several threads need
+// the wall clock.
 static double thread_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -278,20 +296,25 @@ static double thread_seconds(void) {
 
 static double (*bench_clock)(void) = thread_seconds;
 
-// Peak: independent multiply-adds, more of them than latency times throughput. The barrier keeps each
-// accumulator alive in its register. No array: compilers differ in when they take one apart.
+// Peak: independent multiply-adds, more of them than latency times throughput. The barrier keeps
+// each accumulator alive in its register. No array: compilers differ in when they take one apart.
 #define CHAINS 12
-#define PEAK_LOOP(vec, lanes, fma, constraint) \
-    vec x = (vec){0} + 0.999f, y = (vec){0} + 1e-3f; \
-    vec a0 = y, a1 = y, a2 = y, a3 = y, a4 = y, a5 = y, a6 = y, a7 = y, a8 = y, a9 = y, a10 = y, a11 = y; \
-    for (int64_t n = 0; n < loops; n++) { \
-        a0 = fma(a0, x, y), a1 = fma(a1, x, y), a2 = fma(a2, x, y), a3 = fma(a3, x, y); \
-        a4 = fma(a4, x, y), a5 = fma(a5, x, y), a6 = fma(a6, x, y), a7 = fma(a7, x, y); \
-        a8 = fma(a8, x, y), a9 = fma(a9, x, y), a10 = fma(a10, x, y), a11 = fma(a11, x, y); \
-        __asm__ volatile("" : "+" constraint(a0), "+" constraint(a1), "+" constraint(a2), "+" constraint(a3), "+" constraint(a4), "+" constraint(a5)); \
-        __asm__ volatile("" : "+" constraint(a6), "+" constraint(a7), "+" constraint(a8), "+" constraint(a9), "+" constraint(a10), "+" constraint(a11)); \
-    } \
-    sink = (a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11)[0]; \
+#define PEAK_LOOP(vec, lanes, fma, constraint)                                                   \
+    vec x = (vec){0} + 0.999f, y = (vec){0} + 1e-3f;                                             \
+    vec a0 = y, a1 = y, a2 = y, a3 = y, a4 = y, a5 = y, a6 = y, a7 = y, a8 = y, a9 = y, a10 = y, \
+        a11 = y;                                                                                 \
+    for (int64_t n = 0; n < loops; n++) {                                                        \
+        a0 = fma(a0, x, y), a1 = fma(a1, x, y), a2 = fma(a2, x, y), a3 = fma(a3, x, y);          \
+        a4 = fma(a4, x, y), a5 = fma(a5, x, y), a6 = fma(a6, x, y), a7 = fma(a7, x, y);          \
+        a8 = fma(a8, x, y), a9 = fma(a9, x, y), a10 = fma(a10, x, y), a11 = fma(a11, x, y);      \
+        __asm__ volatile(""                                                                      \
+                         : "+" constraint(a0), "+" constraint(a1), "+" constraint(a2),           \
+                           "+" constraint(a3), "+" constraint(a4), "+" constraint(a5));          \
+        __asm__ volatile(""                                                                      \
+                         : "+" constraint(a6), "+" constraint(a7), "+" constraint(a8),           \
+                           "+" constraint(a9), "+" constraint(a10), "+" constraint(a11));        \
+    }                                                                                            \
+    sink = (a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11)[0];                     \
     return (double)loops * CHAINS * 2 * lanes
 
 static volatile float sink;
@@ -300,8 +323,12 @@ typedef float v16b __attribute__((vector_size(16)));
 #define MUL_ADD(a, x, y) ((a) * (x) + (y))
 #if defined(__x86_64__)
 static double peak_generic(int64_t loops) { PEAK_LOOP(v16b, 4, MUL_ADD, "x"); }
-__attribute__((target("avx2,fma"))) static double peak_avx2(int64_t loops) { PEAK_LOOP(__m256, 8, _mm256_fmadd_ps, "x"); }
-__attribute__((target("avx512f"))) static double peak_avx512(int64_t loops) { PEAK_LOOP(__m512, 16, _mm512_fmadd_ps, "v"); }
+__attribute__((target("avx2,fma"))) static double peak_avx2(int64_t loops) {
+    PEAK_LOOP(__m256, 8, _mm256_fmadd_ps, "x");
+}
+__attribute__((target("avx512f"))) static double peak_avx512(int64_t loops) {
+    PEAK_LOOP(__m512, 16, _mm512_fmadd_ps, "v");
+}
 #else
 static double peak_generic(int64_t loops) { PEAK_LOOP(v16b, 4, MUL_ADD, "w"); }
 #endif
@@ -323,12 +350,13 @@ double tor_check_peak_flops(void) {
 
 #if defined(__x86_64__)
 __attribute__((target("avx"))) static float read_all(const uint8_t *p, size_t bytes) {
-    __m256 s[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps()};
+    __m256 s[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                   _mm256_setzero_ps()};
     for (size_t i = 0; i < bytes; i += 128) {
         _mm_prefetch((const char *)p + i + 1024, _MM_HINT_T0);
         _mm_prefetch((const char *)p + i + 1088, _MM_HINT_T0);
-        _Pragma("GCC unroll 4") for (int u = 0; u < 4; u++)
-            s[u] = _mm256_or_ps(s[u], _mm256_load_ps((const float *)(p + i + 32 * u)));
+        _Pragma("GCC unroll 4") for (int u = 0; u < 4; u++) s[u] =
+            _mm256_or_ps(s[u], _mm256_load_ps((const float *)(p + i + 32 * u)));
     }
     return (s[0] + s[1] + s[2] + s[3])[0];
 }
@@ -347,7 +375,8 @@ static size_t stream_bytes;
 double tor_check_read_bytes(void) {
     if (!stream) {
         stream_bytes = TOR_MAX((size_t)128 << 20, 4 * tor_cpu_l3());
-        stream = mmap(NULL, stream_bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        stream = mmap(NULL, stream_bytes + 4096, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (stream == MAP_FAILED) {
             perror("mmap");
             exit(2);
@@ -393,7 +422,8 @@ double tor_check_time(TorBenchFn fn, void *ctx) {
     return median(seconds, ROUNDS);
 }
 
-static void bench(const char *name, const char *unit, double amount, double (*peak)(void), int times, TorBenchFn fn, void *ctx) {
+static void bench(const char *name, const char *unit, double amount, double (*peak)(void),
+                  int times, TorBenchFn fn, void *ctx) {
     double rate[ROUNDS], ratio[ROUNDS], peaks[ROUNDS];
     bench_clock = times > 1 ? tor_check_seconds : thread_seconds;
     int64_t calls = calls_a_round(fn, ctx);
@@ -404,7 +434,8 @@ static void bench(const char *name, const char *unit, double amount, double (*pe
         ratio[i] = rate[i] / peaks[i];
     }
     double r = median(ratio, ROUNDS), v = median(rate, ROUNDS), p = median(peaks, ROUNDS);
-    printf("%-44s %10.2f us %8.2f %s  %5.1f%% (best %5.1f%%) of %.1f\n", name, amount / v * 1e6, v * 1e-9, unit, 100 * r, 100 * ratio[ROUNDS - 1], p * 1e-9);
+    printf("%-44s %10.2f us %8.2f %s  %5.1f%% (best %5.1f%%) of %.1f\n", name, amount / v * 1e6,
+           v * 1e-9, unit, 100 * r, 100 * ratio[ROUNDS - 1], p * 1e-9);
     fflush(stdout);
 }
 
@@ -418,7 +449,8 @@ void tor_check_bench_bytes(const char *name, double bytes, TorBenchFn fn, void *
 
 static void on_crash(int number) {
     // Nothing here is async-signal-safe in theory; the program is over either way.
-    printf("FAILED %s [%s] %s: signal %d (%s)\n", check.test, check.level->name, check.name, number, strsignal(number));
+    printf("FAILED %s [%s] %s: signal %d (%s)\n", check.test, check.level->name, check.name, number,
+           strsignal(number));
     printf("%lld passed, %lld failed\n", (long long)check.passed, (long long)check.failures + 1);
     fflush(stdout);
     _exit(1);
@@ -428,7 +460,8 @@ static void run_level(const TorCheckTest *tests, size_t count) {
     char names[256];
     uint32_t removed = ~check.level->keeps;
     tor_cpu_mask(removed);
-    printf("level %s: %s\n", check.level->name, tor_cpu_feature_names(tor_cpu_features(), names, sizeof names));
+    printf("level %s: %s\n", check.level->name,
+           tor_cpu_feature_names(tor_cpu_features(), names, sizeof names));
     for (size_t i = 0; i < count; i++) {
         char seed_text[256];
         if (check.filter && !strstr(tests[i].name, check.filter)) continue;
@@ -439,30 +472,41 @@ static void run_level(const TorCheckTest *tests, size_t count) {
         int64_t passed = check.passed, failures = check.failures;
         check.name[0] = 0;
         tests[i].run();
-        if (check.messages > MAX_MESSAGES) printf("... and %lld messages more\n", (long long)check.messages - MAX_MESSAGES);
+        if (check.messages > MAX_MESSAGES)
+            printf("... and %lld messages more\n", (long long)check.messages - MAX_MESSAGES);
         if (!check.bench)
-            printf("  %-32s %6lld passed, %lld failed, largest error %.2f of the tolerance\n", tests[i].name, (long long)(check.passed - passed),
+            printf("  %-32s %6lld passed, %lld failed, largest error %.2f of the tolerance\n",
+                   tests[i].name, (long long)(check.passed - passed),
                    (long long)(check.failures - failures), check.worst);
         fflush(stdout);
     }
     tor_cpu_mask(0);
 }
 
-int tor_check_main(int argc, char **argv, const TorCheckTest *tests, size_t n_tests, const TorCheckTest *benches, size_t n_benches) {
+int tor_check_main(int argc, char **argv, const TorCheckTest *tests, size_t n_tests,
+                   const TorCheckTest *benches, size_t n_benches) {
     check.seed = 1;
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
-        if (strcmp(argv[i], "--bench") == 0) check.bench = true;
-        else if (strcmp(argv[i], "--verbose") == 0) check.verbose = true;
-        else if (strcmp(argv[i], "--seed") == 0 && more) check.seed = strtoull(argv[++i], NULL, 0);
-        else if (strcmp(argv[i], "--filter") == 0 && more) check.filter = argv[++i];
-        else if (strcmp(argv[i], "--level") == 0 && more) check.only_level = argv[++i];
+        if (strcmp(argv[i], "--bench") == 0)
+            check.bench = true;
+        else if (strcmp(argv[i], "--verbose") == 0)
+            check.verbose = true;
+        else if (strcmp(argv[i], "--seed") == 0 && more)
+            check.seed = strtoull(argv[++i], NULL, 0);
+        else if (strcmp(argv[i], "--filter") == 0 && more)
+            check.filter = argv[++i];
+        else if (strcmp(argv[i], "--level") == 0 && more)
+            check.only_level = argv[++i];
         else {
-            fprintf(stderr, "usage: %s [--bench] [--seed N] [--filter TEXT] [--level NAME] [--verbose]\n", argv[0]);
+            fprintf(stderr,
+                    "usage: %s [--bench] [--seed N] [--filter TEXT] [--level NAME] [--verbose]\n",
+                    argv[0]);
             return 2;
         }
     }
-    signal(SIGSEGV, on_crash), signal(SIGBUS, on_crash), signal(SIGILL, on_crash), signal(SIGFPE, on_crash), signal(SIGABRT, on_crash);
+    signal(SIGSEGV, on_crash), signal(SIGBUS, on_crash), signal(SIGILL, on_crash),
+        signal(SIGFPE, on_crash), signal(SIGABRT, on_crash);
 
     uint32_t machine = tor_cpu_features();
     const Level *highest = &levels[0];
@@ -475,8 +519,10 @@ int tor_check_main(int argc, char **argv, const TorCheckTest *tests, size_t n_te
             continue;
         }
         check.level = &levels[i];
-        if (!check.bench) run_level(tests, n_tests);
-        else if (check.only_level) run_level(benches, n_benches);
+        if (!check.bench)
+            run_level(tests, n_tests);
+        else if (check.only_level)
+            run_level(benches, n_benches);
     }
     if (check.bench) {
         if (!check.only_level) {
@@ -485,6 +531,7 @@ int tor_check_main(int argc, char **argv, const TorCheckTest *tests, size_t n_te
         }
         return 0;
     }
-    printf("seed %llu: %lld passed, %lld failed\n", (unsigned long long)check.seed, (long long)check.passed, (long long)check.failures);
+    printf("seed %llu: %lld passed, %lld failed\n", (unsigned long long)check.seed,
+           (long long)check.passed, (long long)check.failures);
     return check.failures || !check.passed;
 }

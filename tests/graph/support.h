@@ -43,7 +43,7 @@ static inline int parse_dims(TorGraph *g, const char *text, int input, TorDim *d
 }
 
 static inline TorValue *make_input(TorGraph *g, const char *name, TorDtype dtype, const char *dims,
-                            bool frozen) {
+                                   bool frozen) {
     TorDim d[TOR_MAX_RANK + 4];
     TorValue *v;
     int rank = parse_dims(g, dims, (int)g->n_inputs, d);
@@ -72,8 +72,8 @@ static inline TorAttr dims_attr(TorGraph *g, TorAttrKey key, const char *text) {
     (TorAttr[]){__VA_ARGS__}, (int)(sizeof((TorAttr[]){__VA_ARGS__}) / sizeof(TorAttr))
 #define NONE NULL, 0
 
-static inline TorValue *add_op(TorGraph *g, TorOp op, TorValue **inputs, int n_inputs, TorAttr *attrs,
-                        int n_attrs) {
+static inline TorValue *add_op(TorGraph *g, TorOp op, TorValue **inputs, int n_inputs,
+                               TorAttr *attrs, int n_attrs) {
     TorNode *node;
     ToroidStatus status = tor_graph_add(g, NULL, op, inputs, n_inputs, attrs, n_attrs, 1, &node);
     if (status != TOROID_OK) print_error("%s\n", toroid_last_error());

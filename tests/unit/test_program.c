@@ -9,19 +9,29 @@
 
 #include "base/program.h"
 
-static TorOperand operand(TorOperandKind kind, int index) { return (TorOperand){(uint8_t)kind, (uint8_t)index}; }
+static TorOperand operand(TorOperandKind kind, int index) {
+    return (TorOperand){(uint8_t)kind, (uint8_t)index};
+}
 
 // max; e = exp(x - max), sum of e; e / sum
 static TorProgram softmax(void) {
-    TorProgram p = {.n_inputs = 1, .n_outputs = 1, .n_instrs = 3, .n_reductions = 2, .n_stages = 3, .n_regs = 2, .n_rows = 2};
+    TorProgram p = {.n_inputs = 1,
+                    .n_outputs = 1,
+                    .n_instrs = 3,
+                    .n_reductions = 2,
+                    .n_stages = 3,
+                    .n_regs = 2,
+                    .n_rows = 2};
     const uint8_t f32 = TOR_float32;
-    const TorOperand x = operand(TOR_OPERAND_INPUT, 0), r0 = operand(TOR_OPERAND_REG, 0), r1 = operand(TOR_OPERAND_REG, 1);
+    const TorOperand x = operand(TOR_OPERAND_INPUT, 0), r0 = operand(TOR_OPERAND_REG, 0),
+                     r1 = operand(TOR_OPERAND_REG, 1);
     p.input_type[0] = p.output_type[0] = f32;
     p.reduction[0] = (TorReduction){TOR_REDUCE_max, f32, 0, 0, x};
     p.instr[0] = (TorInstr){TOR_FN_sub, f32, f32, 1, r0, {x, operand(TOR_OPERAND_ROW, 0)}};
     p.instr[1] = (TorInstr){TOR_FN_exp, f32, f32, 1, r1, {r0}};
     p.reduction[1] = (TorReduction){TOR_REDUCE_sum, f32, 1, 1, r1};
-    p.instr[2] = (TorInstr){TOR_FN_div, f32, f32, 2, operand(TOR_OPERAND_OUTPUT, 0), {r1, operand(TOR_OPERAND_ROW, 1)}};
+    p.instr[2] = (TorInstr){
+        TOR_FN_div, f32, f32, 2, operand(TOR_OPERAND_OUTPUT, 0), {r1, operand(TOR_OPERAND_ROW, 1)}};
     return p;
 }
 
@@ -35,15 +45,17 @@ static void prints_one_instruction_a_line(void **state) {
     (void)state;
     TorProgram p = softmax();
     char text[512], cut[8];
-    assert_string_equal(tor_program_print(&p, text, sizeof text),
-                        "row0 = max.float32 in0\n--\nr0 = sub.float32 in0, row0\nr1 = exp.float32 r0\n"
-                        "row1 = sum.float32 r1\n--\nout0 = div.float32 r1, row1\n");
+    assert_string_equal(
+        tor_program_print(&p, text, sizeof text),
+        "row0 = max.float32 in0\n--\nr0 = sub.float32 in0, row0\nr1 = exp.float32 r0\n"
+        "row1 = sum.float32 r1\n--\nout0 = div.float32 r1, row1\n");
     assert_string_equal(tor_program_print(&p, cut, sizeof cut), "row0 = ");
 }
 
 static void refused(const TorProgram *p, const char *because) {
     assert_int_equal(tor_program_verify(p), TOROID_INVALID);
-    if (!strstr(toroid_last_error(), because)) fail_msg("\"%s\" does not say \"%s\"", toroid_last_error(), because);
+    if (!strstr(toroid_last_error(), because))
+        fail_msg("\"%s\" does not say \"%s\"", toroid_last_error(), because);
 }
 
 static void refuses_broken_programs(void **state) {

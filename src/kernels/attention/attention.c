@@ -11,7 +11,8 @@
 #undef TOR_ATTENTION_KERNEL
 
 static const TorAttentionKernel kernels[] = {
-#define TOR_ATTENTION_KERNEL(symbol, features, stream, rows, cols) {#symbol, features, stream, rows, cols, symbol},
+#define TOR_ATTENTION_KERNEL(symbol, features, stream, rows, cols) \
+    {#symbol, features, stream, rows, cols, symbol},
 #include "kernels/attention/kernels.inc"
 #undef TOR_ATTENTION_KERNEL
 };
@@ -32,13 +33,17 @@ bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel 
     args->kernel = kernel;
 
     // Fewer rows an item where there are few items, for the sake of many threads.
-    int64_t most = units * tor_ceil_div(rows, 128) >= 24 ? 128 : units * tor_ceil_div(rows, 64) >= 24 ? 64 : 32;
+    int64_t most = units * tor_ceil_div(rows, 128) >= 24  ? 128
+                   : units * tor_ceil_div(rows, 64) >= 24 ? 64
+                                                          : 32;
     int64_t blocks = TOR_MAX(tor_ceil_div(rows, most), 1);
-    args->row_block = tor_round_up(TOR_MAX(tor_ceil_div(rows, blocks), 1), kernel->stream ? 1 : kernel->rows);
+    args->row_block =
+        tor_round_up(TOR_MAX(tor_ceil_div(rows, blocks), 1), kernel->stream ? 1 : kernel->rows);
     blocks = tor_ceil_div(rows, args->row_block);
     int64_t tile = kernel->stream ? 64 : 128;
     int64_t tiles = TOR_MAX(tor_ceil_div(args->n, tile), 1);
-    args->key_tile = TOR_MAX(tor_round_up(tor_ceil_div(args->n, tiles), kernel->cols), kernel->cols);
+    args->key_tile =
+        TOR_MAX(tor_round_up(tor_ceil_div(args->n, tiles), kernel->cols), kernel->cols);
 
     args->kv_splits = 1;
     args->items = units * blocks;
@@ -48,8 +53,12 @@ bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel 
     args->combine_items = args->kv_splits > 1 ? args->items : 0;
     args->items *= args->kv_splits;
     args->partial_bytes =
-        args->kv_splits > 1 ? (size_t)(args->items * args->row_block * tor_attention_partial_row(args)) * sizeof(float) : 0;
-    args->scratch_bytes = (size_t)tor_round_up(tor_attention_scratch(args, kernel).total * (int64_t)sizeof(float), TOR_CACHE_LINE);
+        args->kv_splits > 1
+            ? (size_t)(args->items * args->row_block * tor_attention_partial_row(args)) *
+                  sizeof(float)
+            : 0;
+    args->scratch_bytes = (size_t)tor_round_up(
+        tor_attention_scratch(args, kernel).total * (int64_t)sizeof(float), TOR_CACHE_LINE);
     return true;
 }
 
@@ -68,12 +77,15 @@ void tor_attention_run(const void *args, int64_t begin, int64_t end, void *scrat
 void tor_attention_combine(const void *args, int64_t begin, int64_t end, void *scratch) {
     const TorAttentionArgs *a = args;
     float *acc = scratch;  // the front of a thread's scratch holds more than one row of e
-    int64_t rows = a->row_heads * a->m, blocks = tor_ceil_div(rows, a->row_block), units = a->h / a->row_heads;
+    int64_t rows = a->row_heads * a->m, blocks = tor_ceil_div(rows, a->row_block),
+            units = a->h / a->row_heads;
     int64_t part = tor_attention_partial_row(a);
     for (int64_t item = begin; item < end; item++) {
-        int64_t row = item % blocks * a->row_block, unit = item / blocks % units, batch = item / blocks / units;
+        int64_t row = item % blocks * a->row_block, unit = item / blocks % units,
+                batch = item / blocks / units;
         for (int64_t i = 0; i < TOR_MIN(a->row_block, rows - row); i++) {
-            const float *first = (const float *)a->partial + (item * a->kv_splits * a->row_block + i) * part;
+            const float *first =
+                (const float *)a->partial + (item * a->kv_splits * a->row_block + i) * part;
             float top = -INFINITY, sum = 0;
             for (int64_t s = 0; s < a->kv_splits; s++) {
                 float most = first[s * a->row_block * part + a->e];
@@ -91,7 +103,8 @@ void tor_attention_combine(const void *args, int64_t begin, int64_t end, void *s
                          (unit * a->row_heads + (row + i) % a->row_heads) * a->out_stride[1] +
                          (row + i) / a->row_heads * a->out_stride[2];
             const float dead = a->nan_rows && a->n > 0 ? NAN : 1.0f;
-            for (int64_t c = 0; c < a->e; c++) out[c * a->out_stride[3]] = acc[c] * (sum == 0 ? dead : 1.0f / sum);
+            for (int64_t c = 0; c < a->e; c++)
+                out[c * a->out_stride[3]] = acc[c] * (sum == 0 ? dead : 1.0f / sum);
         }
     }
 }

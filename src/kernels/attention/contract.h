@@ -1,5 +1,5 @@
-/// Attention family: out = softmax(scale * q k^T + mask) v, all float32, by online softmax: scores are
-/// never stored beyond a tile (Dao 2023, "FlashAttention-2").
+/// Attention family: out = softmax(scale * q k^T + mask) v, all float32, by online softmax: scores
+/// are never stored beyond a tile (Dao 2023, "FlashAttention-2").
 ///
 ///     q [b, h, m, d], k [b, g, n, d], v [b, g, n, e], mask [b, h, m, n] or none, out [b, h, m, e]
 ///
@@ -7,14 +7,15 @@
 /// elements and may be anything, 0 too (a broadcast mask); out must not overlap itself or an input.
 /// Last-axis strides of 1 in k, v and out are fast; others are packed first.
 ///
-/// Numeric policy: float32 sums in the order of d and n, blocked; a row's order depends on the shape
-/// and the row of kernels.inc only, never on the number of threads. As eager's CPU flash attention
-/// (PyTorch 2.13, tried through F.scaled_dot_product_attention):
+/// Numeric policy: float32 sums in the order of d and n, blocked; a row's order depends on the
+/// shape and the row of kernels.inc only, never on the number of threads. As eager's CPU flash
+/// attention (PyTorch 2.13, tried through F.scaled_dot_product_attention):
 /// - a bool mask is an added mask of 0 and -inf; a NaN score stays NaN where -inf is added;
 /// - causal replaces the scores of keys > query by -inf, whatever they were (top-left aligned);
 /// - a row without any key (all -inf, either kind of mask, or n = 0) is 0 (but see nan_rows);
 /// - a mask of the lowest finite float is a number like others: such a row is an even mean;
-/// - probabilities of 0 are multiplied with v, so NaN or infinity in a masked row of v spreads to the
+/// - probabilities of 0 are multiplied with v, so NaN or infinity in a masked row of v spreads to
+/// the
 ///   rows of its tile; whether causally hidden rows of v do so depends on tiles here and there.
 /// One difference: a NaN score always makes its row NaN. Eager gives 0 where it sits past the last
 /// whole vector of a row that has no other score.
@@ -38,26 +39,27 @@ typedef struct {
     int64_t q_stride[4], k_stride[4], v_stride[4], mask_stride[4], out_stride[4];
     TorAttentionMask mask_kind;
     bool causal;
-    bool nan_rows;              ///< a row of n > 0 keys that are all hidden is NaN, as a plain softmax has it; else 0
+    bool nan_rows;  ///< a row of n > 0 keys that are all hidden is NaN, as a plain softmax has it;
+                    ///< else 0
     float scale;
 
     // Set before each run.
     const float *q, *k, *v;
     const void *mask;
     float *out;
-    void *partial;              ///< partial_bytes of memory, aligned to TOR_CACHE_LINE; NULL if that is 0
+    void *partial;  ///< partial_bytes of memory, aligned to TOR_CACHE_LINE; NULL if that is 0
 
     // Set by bind.
-    int64_t items;              ///< for tor_attention_run()
-    size_t scratch_bytes;       ///< a thread, for either function
-    int64_t combine_items;      ///< for tor_attention_combine(): 0 where kv_splits is 1
-    size_t partial_bytes;       ///< shared by all threads, live from the first region to the second
-    int64_t kv_splits;          ///< parts of n that are worked on apart
+    int64_t items;          ///< for tor_attention_run()
+    size_t scratch_bytes;   ///< a thread, for either function
+    int64_t combine_items;  ///< for tor_attention_combine(): 0 where kv_splits is 1
+    size_t partial_bytes;   ///< shared by all threads, live from the first region to the second
+    int64_t kv_splits;      ///< parts of n that are worked on apart
     const TorAttentionKernel *kernel;
-    int64_t row_heads;          ///< private: query heads whose rows share a tile
-    int64_t row_block;          ///< private: rows an item
-    int64_t key_tile;           ///< private: keys a tile
-    int64_t opaque[8];          ///< private
+    int64_t row_heads;  ///< private: query heads whose rows share a tile
+    int64_t row_block;  ///< private: rows an item
+    int64_t key_tile;   ///< private: keys a tile
+    int64_t opaque[8];  ///< private
 } TorAttentionArgs;
 
 /// Chooses the kernel row, blocks and splits; from shape, strides and CPU features alone.
@@ -66,7 +68,8 @@ void tor_attention_bind(TorAttentionArgs *args);
 bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel *kernel);
 /// A TorRangeFn over `items`.
 void tor_attention_run(const void *args, int64_t begin, int64_t end, void *scratch);
-/// A TorRangeFn over `combine_items`, in a second region after tor_attention_run(); only if that is > 0.
+/// A TorRangeFn over `combine_items`, in a second region after tor_attention_run(); only if that is
+/// > 0.
 void tor_attention_combine(const void *args, int64_t begin, int64_t end, void *scratch);
 
 /// Row `index` of kernels.inc, NULL past the last.

@@ -1,7 +1,8 @@
 /// Attention for many rows: K in transposed panels, both products by register tiles of ROWS x COLS.
 ///
-/// An item packs a tile of keys once and then works on PASS * ROWS rows at a time, whose scores stay
-/// in L1. Rows past the item's last repeat it, columns past the last key are cut by the softmax.
+/// An item packs a tile of keys once and then works on PASS * ROWS rows at a time, whose scores
+/// stay in L1. Rows past the item's last repeat it, columns past the last key are cut by the
+/// softmax.
 #include "kernels/attention/online.h"
 #include "kernels/copy/transpose.h"
 
@@ -9,7 +10,8 @@
 #define COLS (2 * VF32)
 
 /// s[r][0..COLS) = scale * q[r] . panel, for ROWS rows.
-TOR_INLINE void scores(const float *const q[ROWS], const float *panel, int64_t d, float scale, float *s, int64_t s_stride) {
+TOR_INLINE void scores(const float *const q[ROWS], const float *panel, int64_t d, float scale,
+                       float *s, int64_t s_stride) {
     vf32 c[ROWS][2] = {0};
     for (int64_t k = 0; k < d; k++, panel += COLS) {
         vf32 b0 = vf32_load(panel), b1 = vf32_load(panel + VF32);
@@ -26,8 +28,8 @@ TOR_INLINE void scores(const float *const q[ROWS], const float *panel, int64_t d
 }
 
 /// acc[r][0..COLS) = acc[r][..] * factor[r] + p[r] . panel over n keys.
-TOR_INLINE void weigh(const float *p, int64_t p_stride, const float *panel, int64_t n, const float *factor, float *acc,
-                      int64_t acc_stride) {
+TOR_INLINE void weigh(const float *p, int64_t p_stride, const float *panel, int64_t n,
+                      const float *factor, float *acc, int64_t acc_stride) {
     vf32 c[ROWS][2];
     for (int r = 0; r < ROWS; r++) {
         c[r][0] = vf32_load(acc + r * acc_stride) * factor[r];
@@ -50,7 +52,8 @@ TOR_INLINE void weigh(const float *p, int64_t p_stride, const float *panel, int6
 /// The tile's keys into panels [d][COLS]; the last key fills up the last panel.
 static void pack_keys(const Item *item, float *panel) {
     const TorAttentionArgs *args = item->args;
-    int64_t n = item->tile_keys, d = args->d, row_stride = args->k_stride[2], stride = args->k_stride[3];
+    int64_t n = item->tile_keys, d = args->d, row_stride = args->k_stride[2],
+            stride = args->k_stride[3];
     const float *k = item->k + item->tile_key * row_stride;
     for (int64_t j = 0; j < n; j += COLS, panel += d * COLS) {
         for (int half = 0; half < COLS; half += VF32) {
@@ -87,7 +90,8 @@ static void pack_values(const Item *item, float *panels) {
 /// Where each row of q lies: in place, or packed if its elements are not next to each other.
 static const float *query_row(const Item *item, int64_t row) {
     const TorAttentionArgs *args = item->args;
-    const float *q = args->q + item->batch * args->q_stride[0] + item_head(item, row) * args->q_stride[1] +
+    const float *q = args->q + item->batch * args->q_stride[0] +
+                     item_head(item, row) * args->q_stride[1] +
                      item_query(item, row) * args->q_stride[2];
     return args->q_stride[3] == 1 ? q : item->scratch + item->at.q + row * item->at.q_row;
 }
@@ -95,7 +99,8 @@ static const float *query_row(const Item *item, int64_t row) {
 static void pack_queries(const Item *item) {
     const TorAttentionArgs *args = item->args;
     for (int64_t i = 0; i < item->rows; i++) {
-        const float *q = args->q + item->batch * args->q_stride[0] + item_head(item, i) * args->q_stride[1] +
+        const float *q = args->q + item->batch * args->q_stride[0] +
+                         item_head(item, i) * args->q_stride[1] +
                          item_query(item, i) * args->q_stride[2];
         for (int64_t c = 0; c < args->d; c++)
             item->scratch[item->at.q + i * item->at.q_row + c] = q[c * args->q_stride[3]];
@@ -106,39 +111,47 @@ static void pack_queries(const Item *item) {
 static void pass(Item *item, int64_t row) {
     const TorAttentionArgs *args = item->args;
     int64_t n = item->tile_keys;
-    float *s = item->scratch + item->at.s, *acc = item->scratch + item->at.acc, *k = item->scratch + item->at.k;
+    float *s = item->scratch + item->at.s, *acc = item->scratch + item->at.acc,
+          *k = item->scratch + item->at.k;
     float *v = item->scratch + item->at.v, *factor = item->scratch + item->at.scale;
     int64_t s_stride = item->at.s_stride, acc_stride = item->at.acc_stride;
     int tiles = (int)TOR_MIN(tor_ceil_div(item->rows - row, ROWS), TOR_ATTENTION_PASS);
     const float *q[TOR_ATTENTION_PASS][ROWS];
     int64_t seen[TOR_ATTENTION_PASS];  // keys that a tile's last row may see
     for (int t = 0; t < tiles; t++) {
-        for (int r = 0; r < ROWS; r++) q[t][r] = query_row(item, TOR_MIN(row + t * ROWS + r, item->rows - 1));
+        for (int r = 0; r < ROWS; r++)
+            q[t][r] = query_row(item, TOR_MIN(row + t * ROWS + r, item->rows - 1));
         int64_t last = TOR_MIN(row + t * ROWS + ROWS, item->rows) - 1;
         seen[t] = args->causal ? TOR_MIN(item_query(item, last) + 1 - item->tile_key, n) : n;
     }
     for (int64_t j = 0; j < n; j += COLS)
         for (int t = 0; t < tiles; t++)
-            if (j < seen[t]) scores(q[t], k + j * args->d, args->d, args->scale, s + t * ROWS * s_stride + j, s_stride);
+            if (j < seen[t])
+                scores(q[t], k + j * args->d, args->d, args->scale, s + t * ROWS * s_stride + j,
+                       s_stride);
     for (int t = 0; t < tiles; t++) {
         if (seen[t] <= 0) continue;
         for (int r = 0; r < ROWS; r++) {
             int64_t i = row + t * ROWS + r;
-            if (i < item->rows) item_softmax(item, i, seen[t], s + (t * ROWS + r) * s_stride);
-            else factor[i] = 0;
+            if (i < item->rows)
+                item_softmax(item, i, seen[t], s + (t * ROWS + r) * s_stride);
+            else
+                factor[i] = 0;
         }
     }
     for (int64_t c = 0; c < args->e; c += COLS)
         for (int t = 0; t < tiles; t++) {
             int64_t i = row + t * ROWS;
             if (seen[t] > 0)
-                weigh(s + t * ROWS * s_stride, s_stride, v + c * args->key_tile, seen[t], factor + i,
-                      acc + i * acc_stride + c, acc_stride);
+                weigh(s + t * ROWS * s_stride, s_stride, v + c * args->key_tile, seen[t],
+                      factor + i, acc + i * acc_stride + c, acc_stride);
         }
 }
 
-void TOR_KERNEL_IMPL(tor_attention_f32, flash)(const TorAttentionArgs *args, int64_t begin, int64_t end, void *scratch);
-void TOR_KERNEL_IMPL(tor_attention_f32, flash)(const TorAttentionArgs *args, int64_t begin, int64_t end, void *scratch) {
+void TOR_KERNEL_IMPL(tor_attention_f32, flash)(const TorAttentionArgs *args, int64_t begin,
+                                               int64_t end, void *scratch);
+void TOR_KERNEL_IMPL(tor_attention_f32, flash)(const TorAttentionArgs *args, int64_t begin,
+                                               int64_t end, void *scratch) {
     for (int64_t index = begin; index < end; index++) {
         Item item = item_begin(args, index, scratch);
         if (args->q_stride[3] != 1) pack_queries(&item);
@@ -146,7 +159,8 @@ void TOR_KERNEL_IMPL(tor_attention_f32, flash)(const TorAttentionArgs *args, int
             item_tile(&item, key);
             pack_keys(&item, item.scratch + item.at.k);
             pack_values(&item, item.scratch + item.at.v);
-            for (int64_t row = 0; row < item.rows; row += TOR_ATTENTION_PASS * ROWS) pass(&item, row);
+            for (int64_t row = 0; row < item.rows; row += TOR_ATTENTION_PASS * ROWS)
+                pass(&item, row);
         }
         item_end(&item);
     }

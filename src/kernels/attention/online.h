@@ -1,10 +1,10 @@
-/// The parts of online softmax that the SIMD sources of attention share: which rows and keys an item
-/// has, one row's step over one tile of scores, and the division at the end.
+/// The parts of online softmax that the SIMD sources of attention share: which rows and keys an
+/// item has, one row's step over one tile of scores, and the division at the end.
 ///
-/// A row keeps its maximum so far (`top`), the sum of its probabilities relative to it, and an output
-/// row not yet divided. A tile raises the maximum, so what came before is scaled by exp(old - new).
-/// The maximum ignores NaN, which reaches the sum through exp instead; while it is -inf the exponent's
-/// base is 0, so that rows without keys have probabilities of 0.
+/// A row keeps its maximum so far (`top`), the sum of its probabilities relative to it, and an
+/// output row not yet divided. A tile raises the maximum, so what came before is scaled by exp(old
+/// - new). The maximum ignores NaN, which reaches the sum through exp instead; while it is -inf the
+/// exponent's base is 0, so that rows without keys have probabilities of 0.
 #ifndef TOR_KERNELS_ATTENTION_ONLINE_H
 #define TOR_KERNELS_ATTENTION_ONLINE_H
 
@@ -32,14 +32,17 @@ TOR_INLINE int64_t item_query(const Item *item, int64_t row) {
 }
 
 TOR_INLINE int64_t item_head(const Item *item, int64_t row) {
-    return item->args->row_heads == 1 ? item->head : item->head + (item->row + row) % item->args->row_heads;
+    return item->args->row_heads == 1 ? item->head
+                                      : item->head + (item->row + row) % item->args->row_heads;
 }
 
 /// Item `index` of tor_attention_run(), its running values cleared.
 TOR_INLINE Item item_begin(const TorAttentionArgs *args, int64_t index, void *scratch) {
     Item item = {.args = args, .scratch = scratch, .at = tor_attention_scratch(args, args->kernel)};
-    int64_t unit_rows = args->row_heads * args->m, blocks = tor_ceil_div(unit_rows, args->row_block);
-    int64_t units = args->h / args->row_heads, split = index % args->kv_splits, tile = index / args->kv_splits;
+    int64_t unit_rows = args->row_heads * args->m,
+            blocks = tor_ceil_div(unit_rows, args->row_block);
+    int64_t units = args->h / args->row_heads, split = index % args->kv_splits,
+            tile = index / args->kv_splits;
     int64_t block = tile % blocks, unit = tile / blocks % units;
     item.batch = tile / blocks / units;
     item.head = unit * args->row_heads;
@@ -53,9 +56,12 @@ TOR_INLINE Item item_begin(const TorAttentionArgs *args, int64_t index, void *sc
     item.k = args->k + item.batch * args->k_stride[0] + item.kv_head * args->k_stride[1];
     item.v = args->v + item.batch * args->v_stride[0] + item.kv_head * args->v_stride[1];
     if (args->kv_splits > 1)
-        item.partial = (float *)args->partial + index * args->row_block * tor_attention_partial_row(args);
-    item.bias_shared = args->mask_stride[2] == 0 && (args->row_heads == 1 || args->mask_stride[1] == 0);
-    float *acc = item.scratch + item.at.acc, *top = item.scratch + item.at.top, *sum = item.scratch + item.at.sum;
+        item.partial =
+            (float *)args->partial + index * args->row_block * tor_attention_partial_row(args);
+    item.bias_shared =
+        args->mask_stride[2] == 0 && (args->row_heads == 1 || args->mask_stride[1] == 0);
+    float *acc = item.scratch + item.at.acc, *top = item.scratch + item.at.top,
+          *sum = item.scratch + item.at.sum;
     memset(acc, 0, (size_t)(item.at.rows * item.at.acc_stride) * sizeof(float));
     for (int64_t i = 0; i < item.at.rows; i++) top[i] = -INFINITY, sum[i] = 0;
     return item;
@@ -73,7 +79,8 @@ TOR_INLINE const float *item_bias(Item *item, int64_t row) {
     int64_t key = item->tile_key, n = item->tile_keys;
     if (args->mask_kind == TOR_ATTENTION_NO_MASK) return NULL;
     int64_t stride = args->mask_stride[3], at = item->batch * args->mask_stride[0] + key * stride;
-    at += item_head(item, row) * args->mask_stride[1] + item_query(item, row) * args->mask_stride[2];
+    at +=
+        item_head(item, row) * args->mask_stride[1] + item_query(item, row) * args->mask_stride[2];
     float *bias = item->scratch + item->at.bias;
     if (args->mask_kind == TOR_ATTENTION_MASK_F32) {
         const float *mask = (const float *)args->mask + at;
@@ -95,14 +102,15 @@ TOR_INLINE const float *item_bias(Item *item, int64_t row) {
 #if VF32 == 4
 #define FOLD(v, op) (v = op(v, TOR_SHUFFLE(v, 2, 3, 0, 1)), op(v, TOR_SHUFFLE(v, 1, 0, 3, 2)))
 #elif VF32 == 8
-#define FOLD(v, op)                                                                                    \
-    (v = op(v, TOR_SHUFFLE(v, 4, 5, 6, 7, 0, 1, 2, 3)), v = op(v, TOR_SHUFFLE(v, 2, 3, 0, 1, 6, 7, 4, 5)), \
+#define FOLD(v, op)                                     \
+    (v = op(v, TOR_SHUFFLE(v, 4, 5, 6, 7, 0, 1, 2, 3)), \
+     v = op(v, TOR_SHUFFLE(v, 2, 3, 0, 1, 6, 7, 4, 5)), \
      op(v, TOR_SHUFFLE(v, 1, 0, 3, 2, 5, 4, 7, 6)))
 #else
-#define FOLD(v, op)                                                                                       \
-    (v = op(v, TOR_SHUFFLE(v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)),                       \
-     v = op(v, TOR_SHUFFLE(v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)),                       \
-     v = op(v, TOR_SHUFFLE(v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)),                       \
+#define FOLD(v, op)                                                                   \
+    (v = op(v, TOR_SHUFFLE(v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)), \
+     v = op(v, TOR_SHUFFLE(v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)), \
+     v = op(v, TOR_SHUFFLE(v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)), \
      op(v, TOR_SHUFFLE(v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)))
 #endif
 #define TOR_SHUFFLE(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
@@ -165,7 +173,8 @@ TOR_INLINE void item_softmax(Item *item, int64_t row, int64_t n, float *s) {
     vf32 s0 = {0}, s1 = {0};
     int64_t j = 0;
     for (; j + VF32 < n; j += 2 * VF32) {
-        vf32 p0 = exp_negative(vf32_load(s + j) - base), p1 = exp_negative(vf32_load(s + j + VF32) - base);
+        vf32 p0 = exp_negative(vf32_load(s + j) - base),
+             p1 = exp_negative(vf32_load(s + j + VF32) - base);
         vf32_store(s + j, p0);
         vf32_store(s + j + VF32, p1);
         s0 += p0;
@@ -176,7 +185,8 @@ TOR_INLINE void item_softmax(Item *item, int64_t row, int64_t n, float *s) {
         vf32_store(s + j, p0);
         s0 += p0;
     }
-    vf32 factor = exp_negative(old - base), total = vf32_fma(vf32_set(*sum), factor, lanes_sum(s0 + s1));
+    vf32 factor = exp_negative(old - base),
+         total = vf32_fma(vf32_set(*sum), factor, lanes_sum(s0 + s1));
     *top = most[0];
     *sum = total[0];
     item->scratch[item->at.scale + row] = factor[0];
@@ -196,7 +206,8 @@ TOR_INLINE void item_end(const Item *item) {
             out[e + 1] = sum;
             continue;
         }
-        float *out = args->out + item->batch * args->out_stride[0] + item_head(item, i) * args->out_stride[1] +
+        float *out = args->out + item->batch * args->out_stride[0] +
+                     item_head(item, i) * args->out_stride[1] +
                      item_query(item, i) * args->out_stride[2];
         const float dead = args->nan_rows && args->n > 0 ? NAN : 1.0f;
         float factor = sum == 0 ? dead : 1.0f / sum;

@@ -1,8 +1,8 @@
 /// Attention for few rows (decoding): K and V are read once, in place, at the speed of memory.
 ///
-/// Scores are dot products along d, VF32 keys at a time; the output is summed in registers over a few
-/// keys, eight vectors wide. All rows of an item take their turn at those few keys, which then come
-/// from L1, while memory streams on.
+/// Scores are dot products along d, VF32 keys at a time; the output is summed in registers over a
+/// few keys, eight vectors wide. All rows of an item take their turn at those few keys, which then
+/// come from L1, while memory streams on.
 #include "kernels/attention/online.h"
 #include "kernels/copy/transpose.h"
 
@@ -21,12 +21,14 @@ TOR_INLINE vf32 transpose_sum(vf32 v[VF32]) {
 #else
     vf32 half[2];
     for (int i = 0; i < 2; i++)
-        half[i] = __builtin_shufflevector(quad[2 * i], quad[2 * i + 1], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25,
-                                          26, 27) +
-                  __builtin_shufflevector(quad[2 * i], quad[2 * i + 1], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28,
-                                          29, 30, 31);
-    return __builtin_shufflevector(half[0], half[1], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
-           __builtin_shufflevector(half[0], half[1], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        half[i] = __builtin_shufflevector(quad[2 * i], quad[2 * i + 1], 0, 1, 2, 3, 8, 9, 10, 11,
+                                          16, 17, 18, 19, 24, 25, 26, 27) +
+                  __builtin_shufflevector(quad[2 * i], quad[2 * i + 1], 4, 5, 6, 7, 12, 13, 14, 15,
+                                          20, 21, 22, 23, 28, 29, 30, 31);
+    return __builtin_shufflevector(half[0], half[1], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24,
+                                   25, 26, 27) +
+           __builtin_shufflevector(half[0], half[1], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28,
+                                   29, 30, 31);
 #endif
 }
 
@@ -42,7 +44,8 @@ TOR_INLINE vf32 dots(const float *q, const float *const k[VF32], int64_t d) {
     }
     if (c < d) {
         vf32 a = vf32_load(q + c);
-        for (int i = 0; i < VF32; i++) sum[i] = vf32_fma(a, vf32_load_n(k[i] + c, (int)(d - c)), sum[i]);
+        for (int i = 0; i < VF32; i++)
+            sum[i] = vf32_fma(a, vf32_load_n(k[i] + c, (int)(d - c)), sum[i]);
     }
     return transpose_sum(sum);
 }
@@ -55,24 +58,27 @@ static void scores(const Item *item, const float *k, int64_t k_stride, int64_t n
         const float *key[VF32];
         for (int i = 0; i < VF32; i++) key[i] = k + TOR_MIN(j + i, n - 1) * k_stride;
         for (int64_t r = 0; r < item->rows; r++)
-            vf32_store(s + r * item->at.s_stride + j, dots(q + r * item->at.q_row, key, item->args->d) * item->args->scale);
+            vf32_store(s + r * item->at.s_stride + j,
+                       dots(q + r * item->at.q_row, key, item->args->d) * item->args->scale);
     }
 }
 
 /// acc[0..width*VF32) = acc * factor + sum_j p[j] * v[j], the last vector read in part if tail > 0.
-TOR_INLINE void weigh(const float *p, const float *v, int64_t v_stride, int64_t n, float factor, float *acc, int width,
-                      int tail) {
+TOR_INLINE void weigh(const float *p, const float *v, int64_t v_stride, int64_t n, float factor,
+                      float *acc, int width, int tail) {
     vf32 c[8];
     for (int i = 0; i < width; i++) c[i] = vf32_load(acc + i * VF32) * factor;
     for (int64_t j = 0; j < n; j++, v += v_stride) {
         vf32 a = vf32_set(p[j]);
         for (int i = 0; i < width; i++)
-            c[i] = vf32_fma(a, tail ? vf32_load_n(v + i * VF32, tail) : vf32_load(v + i * VF32), c[i]);
+            c[i] =
+                vf32_fma(a, tail ? vf32_load_n(v + i * VF32, tail) : vf32_load(v + i * VF32), c[i]);
     }
     for (int i = 0; i < width; i++) vf32_store(acc + i * VF32, c[i]);
 }
 
-static void weigh_row(const float *p, const float *v, int64_t v_stride, int64_t n, int64_t e, float factor, float *acc) {
+static void weigh_row(const float *p, const float *v, int64_t v_stride, int64_t n, int64_t e,
+                      float factor, float *acc) {
     int64_t c = 0;
     for (; c + 8 * VF32 <= e; c += 8 * VF32) weigh(p, v + c, v_stride, n, factor, acc + c, 8, 0);
     for (; c + 4 * VF32 <= e; c += 4 * VF32) weigh(p, v + c, v_stride, n, factor, acc + c, 4, 0);
@@ -81,41 +87,52 @@ static void weigh_row(const float *p, const float *v, int64_t v_stride, int64_t 
 }
 
 /// Rows of `width` elements from any strides into rows of row_size.
-static void pack_rows(const float *src, int64_t row_stride, int64_t stride, int64_t rows, int64_t width, float *dst,
-                      int64_t row_size) {
+static void pack_rows(const float *src, int64_t row_stride, int64_t stride, int64_t rows,
+                      int64_t width, float *dst, int64_t row_size) {
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t c = 0; c < width; c++) dst[i * row_size + c] = src[i * row_stride + c * stride];
+        for (int64_t c = 0; c < width; c++)
+            dst[i * row_size + c] = src[i * row_stride + c * stride];
 }
 
-void TOR_KERNEL_IMPL(tor_attention_f32, stream)(const TorAttentionArgs *args, int64_t begin, int64_t end, void *scratch);
-void TOR_KERNEL_IMPL(tor_attention_f32, stream)(const TorAttentionArgs *args, int64_t begin, int64_t end, void *scratch) {
+void TOR_KERNEL_IMPL(tor_attention_f32, stream)(const TorAttentionArgs *args, int64_t begin,
+                                                int64_t end, void *scratch);
+void TOR_KERNEL_IMPL(tor_attention_f32, stream)(const TorAttentionArgs *args, int64_t begin,
+                                                int64_t end, void *scratch) {
     for (int64_t index = begin; index < end; index++) {
         Item item = item_begin(args, index, scratch);
-        float *q = item.scratch + item.at.q, *s = item.scratch + item.at.s, *acc = item.scratch + item.at.acc;
+        float *q = item.scratch + item.at.q, *s = item.scratch + item.at.s,
+              *acc = item.scratch + item.at.acc;
         memset(q, 0, (size_t)(item.rows * item.at.q_row) * sizeof(float));
         for (int64_t i = 0; i < item.rows; i++)
-            pack_rows(args->q + item.batch * args->q_stride[0] + item_head(&item, i) * args->q_stride[1] +
+            pack_rows(args->q + item.batch * args->q_stride[0] +
+                          item_head(&item, i) * args->q_stride[1] +
                           item_query(&item, i) * args->q_stride[2],
                       0, args->q_stride[3], 1, args->d, q + i * item.at.q_row, 0);
         for (int64_t key = item.key; key < item.key_end; key += args->key_tile) {
             item_tile(&item, key);
             int64_t n = item.tile_keys;
-            const float *k = item.k + key * args->k_stride[2], *v = item.v + key * args->v_stride[2];
+            const float *k = item.k + key * args->k_stride[2],
+                        *v = item.v + key * args->v_stride[2];
             int64_t k_stride = args->k_stride[2], v_stride = args->v_stride[2];
             if (args->k_stride[3] != 1) {
-                pack_rows(k, k_stride, args->k_stride[3], n, args->d, item.scratch + item.at.k, item.at.k_row);
+                pack_rows(k, k_stride, args->k_stride[3], n, args->d, item.scratch + item.at.k,
+                          item.at.k_row);
                 k = item.scratch + item.at.k, k_stride = item.at.k_row;
             }
             if (args->v_stride[3] != 1) {
-                pack_rows(v, v_stride, args->v_stride[3], n, args->e, item.scratch + item.at.v, item.at.v_row);
+                pack_rows(v, v_stride, args->v_stride[3], n, args->e, item.scratch + item.at.v,
+                          item.at.v_row);
                 v = item.scratch + item.at.v, v_stride = item.at.v_row;
             }
             scores(&item, k, k_stride, n);
-            for (int64_t i = 0; i < item.rows; i++) item_softmax(&item, i, n, s + i * item.at.s_stride);
+            for (int64_t i = 0; i < item.rows; i++)
+                item_softmax(&item, i, n, s + i * item.at.s_stride);
             for (int64_t j = 0; j < n; j += KEYS)
                 for (int64_t i = 0; i < item.rows; i++)
-                    weigh_row(s + i * item.at.s_stride + j, v + j * v_stride, v_stride, TOR_MIN(KEYS, n - j), args->e,
-                              j ? 1.0f : item.scratch[item.at.scale + i], acc + i * item.at.acc_stride);
+                    weigh_row(s + i * item.at.s_stride + j, v + j * v_stride, v_stride,
+                              TOR_MIN(KEYS, n - j), args->e,
+                              j ? 1.0f : item.scratch[item.at.scale + i],
+                              acc + i * item.at.acc_stride);
         }
         item_end(&item);
     }

@@ -183,7 +183,7 @@ static void bind_igemm(TorConvArgs *args) {
         book(&total, (size_t)args->plan.pixels * 2 * sizeof(int64_t) +
                          (size_t)(taps + taps * c / k_most + 2) * 4 * sizeof(int64_t));
     args->plan.epilogue_at =
-        book(&total, args->epilogue ? tor_epilogue_scratch(args->epilogue->program, n_most) : 0);
+        book(&total, args->epilogue ? tor_epilogue_scratch(args->epilogue, n_most) : 0);
     args->scratch_bytes = total;
 }
 
@@ -215,9 +215,8 @@ static void bind_direct(TorConvArgs *args) {
                                      : 0);
     args->plan.acc_at =
         book(&total, (size_t)(args->plan.pixels * args->plan.n_block) * sizeof(float));
-    args->plan.epilogue_at = book(
-        &total,
-        args->epilogue ? tor_epilogue_scratch(args->epilogue->program, args->plan.n_block) : 0);
+    args->plan.epilogue_at =
+        book(&total, args->epilogue ? tor_epilogue_scratch(args->epilogue, args->plan.n_block) : 0);
     args->scratch_bytes = total;
 }
 

@@ -180,17 +180,19 @@ VARIANT(four_pixels_w7, PIXELS, 2, 7, 1)
     VARIANT(one_pixel_of_##group, 1, 2, 0, group) \
     VARIANT(four_pixels_of_##group, PIXELS, 2, 0, group)
 GROUPS(X)
-GROUPS_8(X) GROUPS_16(X)
+GROUPS_8(X)
+GROUPS_16(X)
 #undef X
 
-    static void run_taps(const Taps *t, int64_t group, bool four) {
+static void run_taps(const Taps *t, int64_t group, bool four) {
     switch (group) {
 #define X(g) \
     case g: (four ? four_pixels_of_##g : one_pixel_of_##g)(t); return;
         GROUPS(X)
-        GROUPS_8(X) GROUPS_16(X)
+        GROUPS_8(X)
+        GROUPS_16(X)
 #undef X
-            default : break;
+        default: break;
     }
     if (!four)
         one_pixel(t);

@@ -1,4 +1,5 @@
-/// What the dispatch and the SIMD sources of copy share: every kernel moves one two-dimensional block.
+/// What the dispatch and the SIMD sources of copy share: every kernel moves one two-dimensional
+/// block.
 #ifndef TOR_KERNELS_COPY_BLOCK_H
 #define TOR_KERNELS_COPY_BLOCK_H
 
@@ -13,8 +14,9 @@ typedef enum {
 
 /// dst[r * dst_row + c * dst_col] = src[r * src_row + c * src_col]; strides in bytes. `bytes` is an
 /// element's; no address needs to be aligned to it.
-typedef void TorCopyFn(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols, int64_t dst_row, int64_t dst_col,
-                       int64_t src_row, int64_t src_col, int64_t bytes);
+typedef void TorCopyFn(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols,
+                       int64_t dst_row, int64_t dst_col, int64_t src_row, int64_t src_col,
+                       int64_t bytes);
 
 struct TorCopyKernel {
     const char *name;

@@ -5,15 +5,16 @@
 #define ZIP_HIGH TOR_PASTE(ZIP_HIGH, BITS)
 #define tile TOR_PASTE(tile, BITS)
 #define BYTES (BITS / 8)
-#define NAME(mode) TOR_KERNEL_IMPL(TOR_PASTE(tor_copy_b, BITS), mode)
+#define NAME(mode) TOR_KERNEL_IMPL(TOR_PASTE(tor_copy_x, BITS), mode)
 
 typedef TOR_PASTE(TOR_PASTE(uint, BITS), _t) Elem __attribute__((aligned(1), may_alias));
-typedef TOR_PASTE(TOR_PASTE(uint, BITS), _t) Lane __attribute__((vector_size(16), aligned(1), may_alias));
+typedef TOR_PASTE(TOR_PASTE(uint, BITS), _t) Lane
+    __attribute__((vector_size(16), aligned(1), may_alias));
 
 TorCopyFn NAME(splat), NAME(strided), NAME(transpose);
 
-void NAME(splat)(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols, int64_t dst_row, int64_t dst_col,
-                 int64_t src_row, int64_t src_col, int64_t bytes) {
+void NAME(splat)(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols, int64_t dst_row,
+                 int64_t dst_col, int64_t src_row, int64_t src_col, int64_t bytes) {
     (void)dst_col, (void)src_col, (void)bytes;
     for (; rows > 0; rows--, dst += dst_row, src += src_row) {
         Elem value = *(const Elem *)src;
@@ -21,11 +22,12 @@ void NAME(splat)(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols, i
     }
 }
 
-void NAME(strided)(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols, int64_t dst_row, int64_t dst_col,
-                   int64_t src_row, int64_t src_col, int64_t bytes) {
+void NAME(strided)(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols, int64_t dst_row,
+                   int64_t dst_col, int64_t src_row, int64_t src_col, int64_t bytes) {
     (void)bytes;
     for (; rows > 0; rows--, dst += dst_row, src += src_row)
-        for (int64_t c = 0; c < cols; c++) *(Elem *)(dst + c * dst_col) = *(const Elem *)(src + c * src_col);
+        for (int64_t c = 0; c < cols; c++)
+            *(Elem *)(dst + c * dst_col) = *(const Elem *)(src + c * src_col);
 }
 
 #if BITS == 32
@@ -50,7 +52,8 @@ TOR_INLINE void tile(uint8_t *dst, const uint8_t *src, int64_t dst_row, int64_t 
 #define ZIP_HIGH16 4, 12, 5, 13, 6, 14, 7, 15
 #define ZIP_LOW8 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define ZIP_HIGH8 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-/// A square of 16-byte vectors: log2(TILE_ROWS) rounds of interleaving vector i with i + TILE_ROWS/2.
+/// A square of 16-byte vectors: log2(TILE_ROWS) rounds of interleaving vector i with i +
+/// TILE_ROWS/2.
 TOR_INLINE void tile(uint8_t *dst, const uint8_t *src, int64_t dst_row, int64_t src_col) {
     Lane a[TILE_ROWS], b[TILE_ROWS];
     for (int i = 0; i < TILE_ROWS; i++) a[i] = *(const Lane *)(src + i * src_col);
@@ -71,16 +74,18 @@ TOR_INLINE void tile(uint8_t *dst, const uint8_t *src, int64_t dst_row, int64_t 
 #undef ZIP_HIGH8
 #endif
 
-void NAME(transpose)(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols, int64_t dst_row, int64_t dst_col,
-                     int64_t src_row, int64_t src_col, int64_t bytes) {
+void NAME(transpose)(uint8_t *dst, const uint8_t *src, int64_t rows, int64_t cols, int64_t dst_row,
+                     int64_t dst_col, int64_t src_row, int64_t src_col, int64_t bytes) {
     int64_t whole_rows = rows / TILE_ROWS * TILE_ROWS, whole_cols = cols / TILE_COLS * TILE_COLS;
     for (int64_t r = 0; r < whole_rows; r += TILE_ROWS)
         for (int64_t c = 0; c < whole_cols; c += TILE_COLS)
             tile(dst + r * dst_row + c * BYTES, src + r * BYTES + c * src_col, dst_row, src_col);
-    NAME(strided)(dst + whole_cols * BYTES, src + whole_cols * src_col, whole_rows, cols - whole_cols, dst_row, dst_col,
-                  src_row, src_col, bytes);
-    NAME(strided)(dst + whole_rows * dst_row, src + whole_rows * BYTES, rows - whole_rows, cols, dst_row, dst_col, src_row,
-                  src_col, bytes);
+    NAME(strided)
+    (dst + whole_cols * BYTES, src + whole_cols * src_col, whole_rows, cols - whole_cols, dst_row,
+     dst_col, src_row, src_col, bytes);
+    NAME(strided)
+    (dst + whole_rows * dst_row, src + whole_rows * BYTES, rows - whole_rows, cols, dst_row,
+     dst_col, src_row, src_col, bytes);
 }
 
 #undef Elem

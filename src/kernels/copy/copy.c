@@ -10,7 +10,8 @@
 #undef TOR_COPY_KERNEL
 
 static const TorCopyKernel kernels[] = {
-#define TOR_COPY_KERNEL(symbol, features, mode, elem_bytes) {#symbol, features, TOR_COPY_##mode, elem_bytes, symbol},
+#define TOR_COPY_KERNEL(symbol, features, mode, elem_bytes) \
+    {#symbol, features, TOR_COPY_##mode, elem_bytes, symbol},
 #include "kernels/copy/kernels.inc"
 #undef TOR_COPY_KERNEL
 };
@@ -45,7 +46,8 @@ static void merge(TorCopyArgs *args) {
             args->src_stride[rank] = -args->src_stride[rank];
             args->dst_stride[rank] = -args->dst_stride[rank];
         }
-        for (int i = rank; i > 0 && args->dst_stride[i] > args->dst_stride[i - 1]; i--) swap_dims(args, i, i - 1);
+        for (int i = rank; i > 0 && args->dst_stride[i] > args->dst_stride[i - 1]; i--)
+            swap_dims(args, i, i - 1);
         rank++;
     }
     int kept = 0;
@@ -156,8 +158,9 @@ void tor_copy_run(const void *arg, int64_t begin, int64_t end, void *scratch) {
     }
     for (int64_t item = begin;;) {
         args->kernel->fn(dst, src, TOR_MIN(args->tile, args->size[row] - at[row] * args->tile),
-                         TOR_MIN(args->run, args->size[col] - at[col] * args->run), args->dst_stride[row] * bytes,
-                         args->dst_stride[col] * bytes, args->src_stride[row] * bytes, args->src_stride[col] * bytes, bytes);
+                         TOR_MIN(args->run, args->size[col] - at[col] * args->run),
+                         args->dst_stride[row] * bytes, args->dst_stride[col] * bytes,
+                         args->src_stride[row] * bytes, args->src_stride[col] * bytes, bytes);
         if (++item == end) return;
         for (int d = col;; d--) {
             at[d]++;

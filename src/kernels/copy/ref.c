@@ -13,6 +13,7 @@ void tor_copy_ref(const TorCopyArgs *args) {
             dst += rest % args->size[d] * args->dst_stride[d] * args->elem_bytes;
             rest /= args->size[d];
         }
-        memcpy((uint8_t *)args->dst + dst, (const uint8_t *)args->src + src, (size_t)args->elem_bytes);
+        memcpy((uint8_t *)args->dst + dst, (const uint8_t *)args->src + src,
+               (size_t)args->elem_bytes);
     }
 }

@@ -8,8 +8,9 @@ void tor_arange_bind(TorArangeArgs *args) {
     args->scratch_bytes = 0;
 }
 
-#define EACH(type, expression)                                                                     \
-    for (int64_t i = first; i < last; i++) ((type *)args->dst)[i * args->dst_stride] = (type)(expression)
+#define EACH(type, expression)             \
+    for (int64_t i = first; i < last; i++) \
+    ((type *)args->dst)[i * args->dst_stride] = (type)(expression)
 
 void tor_arange_run(const void *arg, int64_t begin, int64_t end, void *scratch) {
     (void)scratch;
@@ -41,16 +42,16 @@ void tor_cumsum_bind(TorCumsumArgs *args) {
     args->scratch_bytes = 0;
 }
 
-#define LINE(type, sum_type, load, store)                      \
-    {                                                          \
-        const type *s = (const type *)args->src + src;         \
-        type *t = (type *)args->dst + dst;                     \
-        sum_type sum = 0;                                      \
-        for (int64_t i = 0; i < n; i++) {                      \
-            sum += load(s[i * src_step]);                      \
-            t[i * dst_step] = (type)store(sum);                \
-        }                                                      \
-    }                                                          \
+#define LINE(type, sum_type, load, store)              \
+    {                                                  \
+        const type *s = (const type *)args->src + src; \
+        type *t = (type *)args->dst + dst;             \
+        sum_type sum = 0;                              \
+        for (int64_t i = 0; i < n; i++) {              \
+            sum += load(s[i * src_step]);              \
+            t[i * dst_step] = (type)store(sum);        \
+        }                                              \
+    }                                                  \
     break
 
 void tor_cumsum_run(const void *arg, int64_t begin, int64_t end, void *scratch) {
@@ -58,7 +59,8 @@ void tor_cumsum_run(const void *arg, int64_t begin, int64_t end, void *scratch) 
     const TorCumsumArgs *args = arg;
     // A 0-d tensor is one line of one element.
     int64_t n = args->rank ? args->size[args->axis] : 1;
-    int64_t src_step = args->rank ? args->src_stride[args->axis] : 0, dst_step = args->rank ? args->dst_stride[args->axis] : 0;
+    int64_t src_step = args->rank ? args->src_stride[args->axis] : 0,
+            dst_step = args->rank ? args->dst_stride[args->axis] : 0;
     for (int64_t line = begin; line < end; line++) {
         int64_t rest = line, src = 0, dst = 0;
         for (int d = args->rank - 1; d >= 0; d--) {

@@ -1,6 +1,6 @@
-/// Transposes of 4-byte elements in registers, for SIMD sources. Works on 128-bit lanes, so that the
-/// same steps serve every vector width: VF32 rows are loaded four columns at a time, rows l*4+i into
-/// lane l of vector i, and each lane transposes its 4x4.
+/// Transposes of 4-byte elements in registers, for SIMD sources. Works on 128-bit lanes, so that
+/// the same steps serve every vector width: VF32 rows are loaded four columns at a time, rows l*4+i
+/// into lane l of vector i, and each lane transposes its 4x4.
 #ifndef TOR_KERNELS_COPY_TRANSPOSE_H
 #define TOR_KERNELS_COPY_TRANSPOSE_H
 
@@ -9,19 +9,21 @@
 #if VF32 == 4
 #define TOR_SHUFFLE4(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #elif VF32 == 8
-#define TOR_SHUFFLE4(a, b, i, j, k, l) \
-    __builtin_shufflevector(a, b, TOR_IN8(i), TOR_IN8(j), TOR_IN8(k), TOR_IN8(l), TOR_IN8(i) + 4, TOR_IN8(j) + 4, \
-                            TOR_IN8(k) + 4, TOR_IN8(l) + 4)
+#define TOR_SHUFFLE4(a, b, i, j, k, l)                                                            \
+    __builtin_shufflevector(a, b, TOR_IN8(i), TOR_IN8(j), TOR_IN8(k), TOR_IN8(l), TOR_IN8(i) + 4, \
+                            TOR_IN8(j) + 4, TOR_IN8(k) + 4, TOR_IN8(l) + 4)
 #define TOR_IN8(i) ((i) < 4 ? (i) : (i) + 4)
 #else
-#define TOR_SHUFFLE4(a, b, i, j, k, l) \
-    __builtin_shufflevector(a, b, TOR_IN16(i), TOR_IN16(j), TOR_IN16(k), TOR_IN16(l), TOR_IN16(i) + 4, \
-                            TOR_IN16(j) + 4, TOR_IN16(k) + 4, TOR_IN16(l) + 4, TOR_IN16(i) + 8, TOR_IN16(j) + 8, \
-                            TOR_IN16(k) + 8, TOR_IN16(l) + 8, TOR_IN16(i) + 12, TOR_IN16(j) + 12, TOR_IN16(k) + 12, \
+#define TOR_SHUFFLE4(a, b, i, j, k, l)                                                          \
+    __builtin_shufflevector(a, b, TOR_IN16(i), TOR_IN16(j), TOR_IN16(k), TOR_IN16(l),           \
+                            TOR_IN16(i) + 4, TOR_IN16(j) + 4, TOR_IN16(k) + 4, TOR_IN16(l) + 4, \
+                            TOR_IN16(i) + 8, TOR_IN16(j) + 8, TOR_IN16(k) + 8, TOR_IN16(l) + 8, \
+                            TOR_IN16(i) + 12, TOR_IN16(j) + 12, TOR_IN16(k) + 12,               \
                             TOR_IN16(l) + 12)
 #define TOR_IN16(i) ((i) < 4 ? (i) : (i) + 12)
 #endif
-// TOR_SHUFFLE4(a, b, i, j, k, l): in each lane, elements i, j, k, l of a's (0..3) and b's (4..7) lane.
+// TOR_SHUFFLE4(a, b, i, j, k, l): in each lane, elements i, j, k, l of a's (0..3) and b's (4..7)
+// lane.
 
 /// In each 128-bit lane, the transpose of the 4x4 that v[0..3] hold.
 TOR_INLINE void vf32_transpose4(vf32 v[4]) {

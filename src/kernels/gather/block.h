@@ -1,19 +1,20 @@
-/// What the dispatch and the SIMD sources of gather share: every kernel does one two-dimensional block.
+/// What the dispatch and the SIMD sources of gather share: every kernel does one two-dimensional
+/// block.
 #ifndef TOR_KERNELS_GATHER_BLOCK_H
 #define TOR_KERNELS_GATHER_BLOCK_H
 
 #include "kernels/gather/contract.h"
 
 typedef enum {
-    TOR_INDEX_gather_rows,       ///< one index a row, columns next to each other in data and other
+    TOR_INDEX_gather_rows,  ///< one index a row, columns next to each other in data and other
     TOR_INDEX_gather_elements,
     TOR_INDEX_scatter_rows,
     TOR_INDEX_scatter_elements,
-    TOR_INDEX_add,               ///< either
+    TOR_INDEX_add,  ///< either
 } TorIndexMode;
 
-/// Pointers are those of the block's first element, strides of rows and columns in bytes for data and
-/// other, in elements for indices.
+/// Pointers are those of the block's first element, strides of rows and columns in bytes for data
+/// and other, in elements for indices.
 typedef struct {
     uint8_t *data, *other;
     const void *index[TOR_INDEX_MAX];
@@ -30,8 +31,8 @@ struct TorIndexKernel {
     const char *name;
     uint32_t features;
     TorIndexMode mode;
-    int elem_bytes;        ///< 0: any
-    unsigned dtypes;       ///< bits of TorDtype; 0: any
+    int elem_bytes;   ///< 0: any
+    unsigned dtypes;  ///< bits of TorDtype; 0: any
     TorIndexFn *fn;
 };
 

@@ -1,8 +1,8 @@
 /// Gather's dispatch. Dims are ordered, merged, and cut into two-dimensional blocks.
 ///
-/// A dim is *free* if its steps reach distinct elements of what is written: every dim of a gather, and
-/// the dims with data_stride != 0 of a scatter. Free dims may change places and be shared out over
-/// items; the others stay in order, inside an item, so that duplicates are written in order.
+/// A dim is *free* if its steps reach distinct elements of what is written: every dim of a gather,
+/// and the dims with data_stride != 0 of a scatter. Free dims may change places and be shared out
+/// over items; the others stay in order, inside an item, so that duplicates are written in order.
 #include <string.h>
 
 #include "base/cpu.h"
@@ -35,7 +35,8 @@ static void move_dim(TorIndexArgs *args, int to, int from) {
 static void swap_dims(TorIndexArgs *args, int i, int j) {
     TorIndexArgs old = *args;
     move_dim(args, i, j);
-    args->size[j] = old.size[i], args->data_stride[j] = old.data_stride[i], args->other_stride[j] = old.other_stride[i];
+    args->size[j] = old.size[i], args->data_stride[j] = old.data_stride[i],
+    args->other_stride[j] = old.other_stride[i];
     for (int k = 0; k < args->n_index; k++) args->index_stride[k][j] = old.index_stride[k][i];
 }
 
@@ -45,7 +46,9 @@ static bool indexed(const TorIndexArgs *args, int d) {
     return false;
 }
 
-static bool is_free(const TorIndexArgs *args, bool scatter, int d) { return !scatter || args->data_stride[d] != 0; }
+static bool is_free(const TorIndexArgs *args, bool scatter, int d) {
+    return !scatter || args->data_stride[d] != 0;
+}
 
 static bool is_run(const TorIndexArgs *args, int d) {
     return args->data_stride[d] == 1 && args->other_stride[d] == 1 && !indexed(args, d);
@@ -74,7 +77,8 @@ static void merge(TorIndexArgs *args, bool scatter) {
         rank++;
     }
     for (int d = 1; d < rank; d++)
-        for (int i = d; i > 0 && goes_before(args, scatter, i, i - 1); i--) swap_dims(args, i, i - 1);
+        for (int i = d; i > 0 && goes_before(args, scatter, i, i - 1); i--)
+            swap_dims(args, i, i - 1);
     for (int d = 0; scatter && d < rank - 1; d++) {
         if (!stays_inside(args, d)) continue;
         for (int i = d; i < rank - 1; i++) swap_dims(args, i, i + 1);
@@ -86,7 +90,8 @@ static void merge(TorIndexArgs *args, bool scatter) {
                      args->other_stride[kept] == args->other_stride[d] * args->size[d];
         joins = joins && is_free(args, scatter, kept) == is_free(args, scatter, d);
         for (int k = 0; k < args->n_index; k++)
-            joins = joins && args->index_stride[k][kept] == args->index_stride[k][d] * args->size[d];
+            joins =
+                joins && args->index_stride[k][kept] == args->index_stride[k][d] * args->size[d];
         if (joins) {
             int64_t size = args->size[kept] * args->size[d];
             move_dim(args, kept, d);
@@ -115,9 +120,12 @@ static void bind_blocks(TorIndexArgs *args, bool scatter) {
     merge(args, scatter);
     int col = args->rank - 1, row = args->rank - 2;
     bool run = is_run(args, col);
-    if (scatter && args->accumulate) args->mode = TOR_INDEX_add;
-    else if (scatter) args->mode = run ? TOR_INDEX_scatter_rows : TOR_INDEX_scatter_elements;
-    else args->mode = run ? TOR_INDEX_gather_rows : TOR_INDEX_gather_elements;
+    if (scatter && args->accumulate)
+        args->mode = TOR_INDEX_add;
+    else if (scatter)
+        args->mode = run ? TOR_INDEX_scatter_rows : TOR_INDEX_scatter_elements;
+    else
+        args->mode = run ? TOR_INDEX_gather_rows : TOR_INDEX_gather_elements;
 
     // Items: all leading free dims, then parts of the block's dims where those are free.
     int64_t cols = args->size[col], rows = args->size[row], inside = 1;
@@ -125,7 +133,8 @@ static void bind_blocks(TorIndexArgs *args, bool scatter) {
     while (args->item_dims < row && is_free(args, scatter, args->item_dims)) args->item_dims++;
     for (int d = args->item_dims; d < row; d++) inside *= args->size[d];
     int64_t most = TOR_MAX(8192 / inside, 1);  // elements of a block
-    bool free_row = is_free(args, scatter, row) || rows == 1, free_col = is_free(args, scatter, col) || cols == 1;
+    bool free_row = is_free(args, scatter, row) || rows == 1,
+         free_col = is_free(args, scatter, col) || cols == 1;
     args->run = cols, args->tile = rows;
     if (free_col) args->run = TOR_MIN(cols, TOR_MAX(free_row ? most : most / rows, 64));
     if (free_row) args->tile = TOR_MIN(rows, TOR_MAX(most / args->run, 1));
@@ -154,16 +163,21 @@ static void bind_best(TorIndexArgs *args, bool scatter) {
 
 void tor_gather_bind(TorIndexArgs *args) { bind_best(args, false); }
 void tor_scatter_bind(TorIndexArgs *args) { bind_best(args, true); }
-bool tor_gather_bind_kernel(TorIndexArgs *args, const TorIndexKernel *kernel) { return bind_kernel(args, false, kernel); }
-bool tor_scatter_bind_kernel(TorIndexArgs *args, const TorIndexKernel *kernel) { return bind_kernel(args, true, kernel); }
+bool tor_gather_bind_kernel(TorIndexArgs *args, const TorIndexKernel *kernel) {
+    return bind_kernel(args, false, kernel);
+}
+bool tor_scatter_bind_kernel(TorIndexArgs *args, const TorIndexKernel *kernel) {
+    return bind_kernel(args, true, kernel);
+}
 
 static void advance(TorIndexBlock *block, int d, int64_t steps) {
     const TorIndexArgs *args = block->args;
     block->data += steps * args->data_stride[d] * args->elem_bytes;
     block->other += steps * args->other_stride[d] * args->elem_bytes;
     for (int k = 0; k < args->n_index; k++)
-        block->index[k] = (const uint8_t *)block->index[k] +
-                          steps * args->index_stride[k][d] * (int64_t)tor_dtype_size(args->index_dtype[k]);
+        block->index[k] =
+            (const uint8_t *)block->index[k] +
+            steps * args->index_stride[k][d] * (int64_t)tor_dtype_size(args->index_dtype[k]);
 }
 
 /// One item: its block at every position of the dims that are not free.

@@ -10,7 +10,8 @@ static int64_t count_of(const TorIndexArgs *args) {
 }
 
 /// Element number i of the loops. @return -1 - k, or 0 where all indices are in range
-static int locate(const TorIndexArgs *args, int64_t i, int64_t *data, int64_t *other, int64_t *bad) {
+static int locate(const TorIndexArgs *args, int64_t i, int64_t *data, int64_t *other,
+                  int64_t *bad) {
     int64_t at[TOR_INDEX_RANK];
     int wrong = 0;
     *data = *other = 0;
@@ -23,7 +24,8 @@ static int locate(const TorIndexArgs *args, int64_t i, int64_t *data, int64_t *o
     for (int k = 0; k < args->n_index; k++) {
         int64_t from = 0;
         for (int d = 0; d < args->rank; d++) from += at[d] * args->index_stride[k][d];
-        int64_t index = tor_index_load(args->index[k], args->index_dtype[k], from), size = args->axis_size[k];
+        int64_t index = tor_index_load(args->index[k], args->index_dtype[k], from),
+                size = args->axis_size[k];
         if (!wrong) *bad = index;
         if (index < 0 && args->wrap) index += size;
         if (index < 0 || index >= size) {
@@ -43,7 +45,9 @@ void tor_gather_ref(const TorIndexArgs *args) {
         if (wrong) *args->error = -wrong;
         bool empty = false;
         for (int k = 0; k < args->n_index; k++) empty |= args->axis_size[k] == 0;
-        if (!empty) memcpy((uint8_t *)args->other + other * (int64_t)bytes, (uint8_t *)args->data + data * (int64_t)bytes, bytes);
+        if (!empty)
+            memcpy((uint8_t *)args->other + other * (int64_t)bytes,
+                   (uint8_t *)args->data + data * (int64_t)bytes, bytes);
     }
 }
 

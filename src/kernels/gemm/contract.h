@@ -1,10 +1,10 @@
 /// GEMM family: c[m, n] = epilogue(a[m, k] * b[k, n] + bias[n]) in float32, over broadcast batches.
 ///
 /// Numeric policy: every element of c is one chain of fused multiply-adds in float32 over k in
-/// ascending order (two or four interleaved chains, added at the end, where few rows would leave the
-/// multipliers idle), then + bias, one rounding. Long k with few elements is cut into parts that are
-/// added in order. The order depends on shape and instruction set only: not on the number of
-/// threads, nor on where an element's item begins.
+/// ascending order (two or four interleaved chains, added at the end, where few rows would leave
+/// the multipliers idle), then + bias, one rounding. Long k with few elements is cut into parts
+/// that are added in order. The order depends on shape and instruction set only: not on the number
+/// of threads, nor on where an element's item begins.
 ///
 /// Strides count elements. Kernels allocate nothing, start no thread and return no status.
 /// Goto & van de Geijn 2008, "Anatomy of high-performance matrix multiplication", is the plan.
@@ -27,20 +27,24 @@ int64_t tor_gemm_panel(void);
 size_t tor_gemm_packed_bytes(int64_t n, int64_t k);
 
 typedef struct {
-    int64_t n, k, n_stride, k_stride;  ///< weight [n, k]: element (j, p) is w[j * n_stride + p * k_stride]
-    int64_t batch, batch_stride;       ///< matrices (>= 0)
-    const float *w;                    ///< set before each run
-    float *packed;                     ///< batch * tor_gemm_packed_bytes(); aligned to TOR_CACHE_LINE. Set before each run
-    int64_t items;                     ///< set by bind
-    int64_t panel;                     ///< set by bind
+    int64_t n, k, n_stride,
+        k_stride;  ///< weight [n, k]: element (j, p) is w[j * n_stride + p * k_stride]
+    int64_t batch, batch_stride;  ///< matrices (>= 0)
+    const float *w;               ///< set before each run
+    float *packed;  ///< batch * tor_gemm_packed_bytes(); aligned to TOR_CACHE_LINE. Set before each
+                    ///< run
+    int64_t items;  ///< set by bind
+    int64_t panel;  ///< set by bind
 } TorGemmPackArgs;
 
 void tor_gemm_pack_bind(TorGemmPackArgs *args);
 /// A TorRangeFn; needs no scratch.
 void tor_gemm_pack_run(const void *args, int64_t begin, int64_t end, void *scratch);
 
-/// Writes a[row .. row + rows, k0 .. k0 + kc] of batch item `batch` to dst[rows][kc], row-major and dense.
-typedef void (*TorGemmPackA)(const void *ctx, int64_t batch, int64_t row, int64_t rows, int64_t k0, int64_t kc, float *dst);
+/// Writes a[row .. row + rows, k0 .. k0 + kc] of batch item `batch` to dst[rows][kc], row-major and
+/// dense.
+typedef void (*TorGemmPackA)(const void *ctx, int64_t batch, int64_t row, int64_t rows, int64_t k0,
+                             int64_t kc, float *dst);
 
 typedef struct TorGemmKernel TorGemmKernel;
 
@@ -48,36 +52,39 @@ typedef struct TorGemmKernel TorGemmKernel;
 typedef struct {
     // The problem. Any size may be 0 (k = 0: c is the bias, or zeros).
     int64_t m, n, k;
-    int batch_rank;                              ///< 0: one matrix
+    int batch_rank;  ///< 0: one matrix
     int64_t batch_size[TOR_GEMM_BATCH_RANK];
-    int64_t a_batch[TOR_GEMM_BATCH_RANK];        ///< strides of the batch dims; 0: broadcast
-    int64_t b_batch[TOR_GEMM_BATCH_RANK];        ///< of packed b: multiples of tor_gemm_packed_bytes() / 4
+    int64_t a_batch[TOR_GEMM_BATCH_RANK];  ///< strides of the batch dims; 0: broadcast
+    int64_t
+        b_batch[TOR_GEMM_BATCH_RANK];  ///< of packed b: multiples of tor_gemm_packed_bytes() / 4
     int64_t c_batch[TOR_GEMM_BATCH_RANK];
     int64_t bias_batch[TOR_GEMM_BATCH_RANK];
-    int64_t a_row, a_col;                        ///< a_col 1 is read in place
+    int64_t a_row, a_col;  ///< a_col 1 is read in place
     bool b_packed;
-    int64_t b_row, b_col;                        ///< over k and over n, unless packed
-    int64_t c_row;                               ///< columns of c have stride 1
-    TorGemmPackA pack_a;                         ///< or NULL; then a, a_row, a_col, a_batch are unused
-    const void *pack_ctx;                        ///< may be set before each run
+    int64_t b_row, b_col;  ///< over k and over n, unless packed
+    int64_t c_row;         ///< columns of c have stride 1
+    TorGemmPackA pack_a;   ///< or NULL; then a, a_row, a_col, a_batch are unused
+    const void *pack_ctx;  ///< may be set before each run
     /// Or NULL. Input 0 is the accumulator with bias added; batch item i is the linear index over
-    /// batch_size, last dim fastest. c, c_row and c_batch are then unused: if output 0 is float32 with
-    /// column stride 1 its memory holds the accumulator meanwhile, so no *other* input may overlap
-    /// output 0; otherwise scratch does. Program, strides and output types are set before bind.
+    /// batch_size, last dim fastest. c, c_row and c_batch are then unused: if output 0 is float32
+    /// with column stride 1 its memory holds the accumulator meanwhile, so no *other* input may
+    /// overlap output 0; otherwise scratch does. Program, strides and output types are set before
+    /// bind.
     const TorEpilogue *epilogue;
 
     // Data, set before each run. Nothing may overlap c.
     const float *a, *b;
-    const float *bias;                           ///< [n] or NULL
+    const float *bias;  ///< [n] or NULL
     float *c;
 
-    // Choices: 0 or NULL lets bind choose; the tuner sets them. Rows that do not fit are not checked.
+    // Choices: 0 or NULL lets bind choose; the tuner sets them. Rows that do not fit are not
+    // checked.
     const TorGemmKernel *kernel;
-    int64_t mc, nc, kc;                          ///< block sizes
+    int64_t mc, nc, kc;  ///< block sizes
 
     // Set by bind.
-    int64_t items;                               ///< parallel units, for tor_team_run()
-    size_t scratch_bytes;                        ///< a thread
+    int64_t items;         ///< parallel units, for tor_team_run()
+    size_t scratch_bytes;  ///< a thread
     /// Mostly 0. Otherwise k is cut into parts: `shared` (one for all threads, aligned to
     /// TOR_CACHE_LINE, set before each run) takes the partial sums, and after the region over
     /// `items` a second one runs tor_gemm_join_run() over `join_items`, with the same scratch.
@@ -85,13 +92,14 @@ typedef struct {
     int64_t join_items;
     float *shared;
     struct {
-        const TorGemmKernel *tail;               // packed row for panels that the chosen row cannot take
+        const TorGemmKernel *tail;  // packed row for panels that the chosen row cannot take
         int64_t batches, m_blocks, panels;
-        int64_t units, units_per_item;           // a unit is one panel of one m block of one batch item, of one part of k
-        int64_t k_parts, k_part;                 // k is cut into parts of k_part, the last may be shorter
-        bool copy_a, copy_b, own_c;              // through scratch; own_c: the accumulator is scratch
-        size_t a_bytes, b_bytes, c_bytes;        // of scratch, in this order; the epilogue's follows
-    } plan;                                      ///< private
+        int64_t units, units_per_item;  // a unit is one panel of one m block of one batch item, of
+                                        // one part of k
+        int64_t k_parts, k_part;        // k is cut into parts of k_part, the last may be shorter
+        bool copy_a, copy_b, own_c;     // through scratch; own_c: the accumulator is scratch
+        size_t a_bytes, b_bytes, c_bytes;  // of scratch, in this order; the epilogue's follows
+    } plan;                                ///< private
 } TorGemmArgs;
 
 /// Well under 1 us, no allocation.
@@ -104,32 +112,35 @@ void tor_gemm_join_run(const void *args, int64_t begin, int64_t end, void *scrat
 
 /// One column panel of one block: c[rows, cols] (+)= a[rows, kc] * b[kc, NR].
 typedef struct {
-    const float *a, *b, *next;    ///< next: b that will be wanted soon, to prefetch
+    const float *a, *b, *next;  ///< next: b that will be wanted soon, to prefetch
     float *c;
-    const float *bias;            ///< NULL: none; cols of it are read
-    int64_t rows, cols, kc;       ///< cols in 1..NR
-    int64_t lda, ldb, ldc;        ///< row strides; ldb is NR for packed rows
-    bool accumulate;              ///< adds to c
+    const float *bias;       ///< NULL: none; cols of it are read
+    int64_t rows, cols, kc;  ///< cols in 1..NR
+    int64_t lda, ldb, ldc;   ///< row strides; ldb is NR for packed rows
+    bool accumulate;         ///< adds to c
 } TorGemmTile;
 
-enum { TOR_GEMM_PACKED = 1 };     ///< flag: b is a packed panel; otherwise b's row stride is ldb and cols is NR
+enum {
+    TOR_GEMM_PACKED = 1
+};  ///< flag: b is a packed panel; otherwise b's row stride is ldb and cols is NR
 
 struct TorGemmKernel {
     const char *name;
-    uint32_t features;            ///< TOR_CPU_ bits it needs
+    uint32_t features;  ///< TOR_CPU_ bits it needs
     int mr, nr;
     uint32_t flags;
     void (*run)(const TorGemmTile *tile);
 };
 
 /// dst[i * ld + j] = src[i * rs + j * cs] for i < rows, j < cols; fast where cs or rs is 1.
-void tor_gemm_copy(float *dst, int64_t ld, const float *src, int64_t rs, int64_t cs, int64_t rows, int64_t cols);
+void tor_gemm_copy(float *dst, int64_t ld, const float *src, int64_t rs, int64_t cs, int64_t rows,
+                   int64_t cols);
 
 /// All rows of this build, lowest instruction set first.
 const TorGemmKernel *tor_gemm_kernels(int *count);
 
-/// The oracle: plain loops, sums in double. `args` as for run, bound or not; b may be packed. Runs the
-/// epilogue too.
+/// The oracle: plain loops, sums in double. `args` as for run, bound or not; b may be packed. Runs
+/// the epilogue too.
 void tor_gemm_run_ref(const TorGemmArgs *args, void *epilogue_scratch);
 
 #endif

@@ -5,7 +5,8 @@
 //
 //     for each nc columns                    c's block stays in L2
 //         for each kc of k                   a's block stays in L2
-//             for each panel                 b's panel stays in L1; the kernel runs all mc rows over it
+//             for each panel                 b's panel stays in L1; the kernel runs all mc rows
+//             over it
 //         epilogue over mc x nc
 //
 // How units fall into ranges changes nothing in an element's sum, so a lone thread may walk large
@@ -15,12 +16,14 @@
 #include "base/cpu.h"
 #include "kernels/gemm/contract.h"
 
-#define TOR_GEMM_KERNEL(symbol, level, needs, rows, cols, flags) void symbol(const TorGemmTile *tile);
+#define TOR_GEMM_KERNEL(symbol, level, needs, rows, cols, flags) \
+    void symbol(const TorGemmTile *tile);
 #include "kernels.inc"
 #undef TOR_GEMM_KERNEL
 
 static const TorGemmKernel kernels[] = {
-#define TOR_GEMM_KERNEL(symbol, level, needs, rows, cols, flags) {#symbol, needs, rows, cols, flags, symbol},
+#define TOR_GEMM_KERNEL(symbol, level, needs, rows, cols, flags) \
+    {#symbol, needs, rows, cols, flags, symbol},
 #include "kernels.inc"
 #undef TOR_GEMM_KERNEL
 };
@@ -34,7 +37,9 @@ const TorGemmKernel *tor_gemm_kernels(int *count) {
 static const TorGemmKernel *find(uint32_t flags, int nr) {
     uint32_t features = tor_cpu_features();
     for (size_t i = TOR_COUNT_OF(kernels); i-- > 0;)
-        if (kernels[i].flags == flags && (kernels[i].features & ~features) == 0 && (nr == 0 || kernels[i].nr == nr)) return &kernels[i];
+        if (kernels[i].flags == flags && (kernels[i].features & ~features) == 0 &&
+            (nr == 0 || kernels[i].nr == nr))
+            return &kernels[i];
     return &kernels[0];
 }
 
@@ -50,7 +55,8 @@ static int64_t even_part(int64_t size, int64_t most, int64_t multiple) {
 
 static bool own_accumulator(const TorEpilogue *e) {
     const TorProgram *p = e->program;
-    return !(p->n_outputs > 0 && p->output_type[0] == TOR_float32 && e->col_stride[p->n_inputs] == 1);
+    return !(p->n_outputs > 0 && p->output_type[0] == TOR_float32 &&
+             e->col_stride[p->n_inputs] == 1);
 }
 
 void tor_gemm_bind(TorGemmArgs *args) {
@@ -64,7 +70,8 @@ void tor_gemm_bind(TorGemmArgs *args) {
     // Strided b is read in place by few tiles of rows; more of them are worth a dense copy of it.
     bool in_place = !args->b_packed && args->b_col == 1 && m <= 2 * packed->mr && n >= packed->nr;
     if (!args->kernel) args->kernel = in_place ? find(0, packed->nr) : packed;
-    plan->tail = args->kernel->flags & TOR_GEMM_PACKED ? args->kernel : find(TOR_GEMM_PACKED, args->kernel->nr);
+    plan->tail = args->kernel->flags & TOR_GEMM_PACKED ? args->kernel
+                                                       : find(TOR_GEMM_PACKED, args->kernel->nr);
     plan->copy_b = !args->b_packed;  // of whole panels only if the row wants packed ones
     int64_t nr = args->kernel->nr, mr = args->kernel->mr;
     plan->panels = tor_ceil_div(n, nr);
@@ -78,7 +85,10 @@ void tor_gemm_bind(TorGemmArgs *args) {
     // k: a panel of b in three quarters of L1, unless it is used once.
     int64_t l1 = (int64_t)tor_cpu_l1d(), l2 = (int64_t)tor_cpu_l2();
     bool once = m <= mr;
-    if (!args->kc) args->kc = once && !args->pack_a && !plan->copy_b ? plan->k_part : even_part(plan->k_part, l1 * 3 / 4 / (nr * 4), 8);
+    if (!args->kc)
+        args->kc = once && !args->pack_a && !plan->copy_b
+                       ? plan->k_part
+                       : even_part(plan->k_part, l1 * 3 / 4 / (nr * 4), 8);
     // a whose rows fall into few sets of the cache is copied.
     bool clash = args->a_row % 512 == 0 && plan->panels >= 8 && !once;
     plan->copy_a = args->pack_a || args->a_col != 1 || clash;
@@ -88,7 +98,8 @@ void tor_gemm_bind(TorGemmArgs *args) {
     if (!args->mc) {
         args->mc = even_part(m, rows, 1);
         // Enough units for many threads, if the problem is large.
-        while (args->mc >= 8 * mr && plan->batches * plan->panels * tor_ceil_div(m, args->mc) < 96) args->mc = tor_ceil_div(args->mc, 2);
+        while (args->mc >= 8 * mr && plan->batches * plan->panels * tor_ceil_div(m, args->mc) < 96)
+            args->mc = tor_ceil_div(args->mc, 2);
     }
     plan->m_blocks = tor_ceil_div(m, args->mc);
     if (!args->nc) {
@@ -97,8 +108,11 @@ void tor_gemm_bind(TorGemmArgs *args) {
     }
 
     plan->units = plan->k_parts * plan->batches * plan->m_blocks * plan->panels;
-    double cycles = (double)plan->batches * (double)plan->panels * (double)nr * (double)(k + 1) * TOR_MAX((double)m / (double)nr, 0.5);
-    int64_t items = cycles >= (double)ITEM_CYCLES * (double)plan->units ? plan->units : TOR_MAX((int64_t)(cycles / ITEM_CYCLES), 1);
+    double cycles = (double)plan->batches * (double)plan->panels * (double)nr * (double)(k + 1) *
+                    TOR_MAX((double)m / (double)nr, 0.5);
+    int64_t items = cycles >= (double)ITEM_CYCLES * (double)plan->units
+                        ? plan->units
+                        : TOR_MAX((int64_t)(cycles / ITEM_CYCLES), 1);
     plan->units_per_item = plan->units ? tor_ceil_div(plan->units, items) : 1;
     args->items = tor_ceil_div(plan->units, plan->units_per_item);
 
@@ -110,10 +124,12 @@ void tor_gemm_bind(TorGemmArgs *args) {
     int64_t own_elements = !plan->own_c ? 0 : split ? n : args->mc * block_cols;
     plan->c_bytes = (size_t)tor_round_up(own_elements * 4, 64);
     args->scratch_bytes = plan->a_bytes + plan->b_bytes + plan->c_bytes;
-    if (args->epilogue) args->scratch_bytes += tor_epilogue_scratch(args->epilogue->program, split ? n : block_cols);
+    if (args->epilogue)
+        args->scratch_bytes += tor_epilogue_scratch(args->epilogue, split ? n : block_cols);
     args->scratch_bytes = (size_t)tor_round_up((int64_t)args->scratch_bytes, 64);
     args->join_items = split ? plan->batches * m : 0;
-    args->shared_bytes = split ? (size_t)(plan->k_parts * plan->batches * m * n) * sizeof(float) : 0;
+    args->shared_bytes =
+        split ? (size_t)(plan->k_parts * plan->batches * m * n) * sizeof(float) : 0;
 }
 
 // One block of rows of one batch item: where its matrices are.
@@ -160,8 +176,10 @@ static float *partial_sums(const TorGemmArgs *args, int64_t part, int64_t batch,
 
 static void zero_or_bias(const Block *block, float *c, int64_t c_row, int64_t col, int64_t cols) {
     for (int64_t i = 0; i < block->rows; i++) {
-        if (block->bias) memcpy(c + i * c_row, block->bias + col, (size_t)cols * sizeof(float));
-        else memset(c + i * c_row, 0, (size_t)cols * sizeof(float));
+        if (block->bias)
+            memcpy(c + i * c_row, block->bias + col, (size_t)cols * sizeof(float));
+        else
+            memset(c + i * c_row, 0, (size_t)cols * sizeof(float));
     }
 }
 
@@ -184,7 +202,8 @@ static void run_panel(const Block *block, TorGemmTile *t, int64_t panel, int64_t
         } else {
             kernel = args->plan.tail;
             tor_gemm_copy(block->b_copy, nr, b, args->b_row, args->b_col, t->kc, t->cols);
-            for (int64_t p = 0; t->cols < nr && p < t->kc; p++) memset(block->b_copy + p * nr + t->cols, 0, (size_t)(nr - t->cols) * sizeof(float));
+            for (int64_t p = 0; t->cols < nr && p < t->kc; p++)
+                memset(block->b_copy + p * nr + t->cols, 0, (size_t)(nr - t->cols) * sizeof(float));
             t->b = block->b_copy;
         }
         t->next = t->b;
@@ -196,18 +215,26 @@ static void run_block(const Block *block, int64_t first_panel, int64_t end_panel
     const TorGemmArgs *args = block->args;
     int64_t nr = args->kernel->nr, panels = args->nc / nr, copied_k = -1;
     for (int64_t p0 = first_panel; p0 < end_panel; p0 += panels) {
-        int64_t p1 = TOR_MIN(p0 + panels, end_panel), col = p0 * nr, cols = TOR_MIN(p1 * nr, args->n) - col;
+        int64_t p1 = TOR_MIN(p0 + panels, end_panel), col = p0 * nr,
+                cols = TOR_MIN(p1 * nr, args->n) - col;
         bool own_c = args->plan.own_c && !block->split;
         float *c = own_c ? block->c_own : block->c + col;
         int64_t c_row = own_c ? cols : block->c_row;
         if (args->k == 0) zero_or_bias(block, c, c_row, col, cols);
         for (int64_t k0 = block->k_begin; k0 < block->k_end; k0 += args->kc) {
-            TorGemmTile t = {.rows = block->rows, .kc = TOR_MIN(args->kc, block->k_end - k0), .ldc = c_row, .accumulate = k0 > block->k_begin};
+            TorGemmTile t = {.rows = block->rows,
+                             .kc = TOR_MIN(args->kc, block->k_end - k0),
+                             .ldc = c_row,
+                             .accumulate = k0 > block->k_begin};
             if (args->plan.copy_a) {
                 t.a = block->a_copy, t.lda = t.kc;
                 if (copied_k != k0) {
-                    if (args->pack_a) args->pack_a(args->pack_ctx, block->batch, block->row, block->rows, k0, t.kc, block->a_copy);
-                    else tor_gemm_copy(block->a_copy, t.kc, block->a + k0 * args->a_col, args->a_row, args->a_col, block->rows, t.kc);
+                    if (args->pack_a)
+                        args->pack_a(args->pack_ctx, block->batch, block->row, block->rows, k0,
+                                     t.kc, block->a_copy);
+                    else
+                        tor_gemm_copy(block->a_copy, t.kc, block->a + k0 * args->a_col, args->a_row,
+                                      args->a_col, block->rows, t.kc);
                     copied_k = k0;
                 }
             } else {
@@ -219,7 +246,8 @@ static void run_block(const Block *block, int64_t first_panel, int64_t end_panel
             }
         }
         if (args->epilogue && !block->split)
-            tor_epilogue_run(args->epilogue, block->batch, block->row, block->rows, col, cols, c, c_row, block->epilogue_scratch);
+            tor_epilogue_run(args->epilogue, block->batch, block->row, block->rows, col, cols, c,
+                             c_row, block->epilogue_scratch);
     }
 }
 
@@ -237,16 +265,20 @@ void tor_gemm_run(const void *void_args, int64_t begin, int64_t end, void *scrat
     const TorGemmArgs *args = void_args;
     __typeof__(args->plan) plan = args->plan;
     Block block = start(args, scratch);
-    int64_t unit = begin * plan.units_per_item, end_unit = TOR_MIN(end * plan.units_per_item, plan.units);
+    int64_t unit = begin * plan.units_per_item,
+            end_unit = TOR_MIN(end * plan.units_per_item, plan.units);
     while (unit < end_unit) {
         int64_t panel = unit % plan.panels, rest = unit / plan.panels;
         int64_t row = rest % plan.m_blocks * args->mc, batch = rest / plan.m_blocks % plan.batches;
-        int64_t part = rest / plan.m_blocks / plan.batches, count = TOR_MIN(plan.panels - panel, end_unit - unit);
+        int64_t part = rest / plan.m_blocks / plan.batches,
+                count = TOR_MIN(plan.panels - panel, end_unit - unit);
         locate(&block, batch, row);
         block.rows = TOR_MIN(args->mc, args->m - row);
         block.k_begin = part * plan.k_part;
         block.k_end = TOR_MIN(block.k_begin + plan.k_part, args->k);
-        if (block.split) block.c = partial_sums(args, part, batch, row), block.c_row = args->n, block.bias = NULL;
+        if (block.split)
+            block.c = partial_sums(args, part, batch, row), block.c_row = args->n,
+            block.bias = NULL;
         run_block(&block, panel, panel + count);
         unit += count;
     }
@@ -260,9 +292,12 @@ void tor_gemm_join_run(const void *void_args, int64_t begin, int64_t end, void *
         float *c = args->plan.own_c ? block.c_own : block.c;
         for (int64_t j = 0; j < args->n; j++) {
             float sum = partial_sums(args, 0, block.batch, block.row)[j];
-            for (int64_t part = 1; part < args->plan.k_parts; part++) sum += partial_sums(args, part, block.batch, block.row)[j];
+            for (int64_t part = 1; part < args->plan.k_parts; part++)
+                sum += partial_sums(args, part, block.batch, block.row)[j];
             c[j] = block.bias ? sum + block.bias[j] : sum;
         }
-        if (args->epilogue) tor_epilogue_run(args->epilogue, block.batch, block.row, 1, 0, args->n, c, args->n, block.epilogue_scratch);
+        if (args->epilogue)
+            tor_epilogue_run(args->epilogue, block.batch, block.row, 1, 0, args->n, c, args->n,
+                             block.epilogue_scratch);
     }
 }

@@ -1,15 +1,20 @@
 // The oracle: plain loops, sums in double, one rounding to float32 before the epilogue.
 #include "kernels/gemm/contract.h"
 
-static float element(const TorGemmArgs *args, int64_t batch, int64_t a_at, int64_t b_at, int64_t i, int64_t j) {
+static float element(const TorGemmArgs *args, int64_t batch, int64_t a_at, int64_t b_at, int64_t i,
+                     int64_t j) {
     int64_t nr = tor_gemm_panel();
     double sum = 0;
     for (int64_t p = 0; p < args->k; p++) {
         float a, b;
-        if (args->pack_a) args->pack_a(args->pack_ctx, batch, i, 1, p, 1, &a);
-        else a = args->a[a_at + i * args->a_row + p * args->a_col];
-        if (args->b_packed) b = args->b[b_at + (j / nr * args->k + p) * nr + j % nr];
-        else b = args->b[b_at + p * args->b_row + j * args->b_col];
+        if (args->pack_a)
+            args->pack_a(args->pack_ctx, batch, i, 1, p, 1, &a);
+        else
+            a = args->a[a_at + i * args->a_row + p * args->a_col];
+        if (args->b_packed)
+            b = args->b[b_at + (j / nr * args->k + p) * nr + j % nr];
+        else
+            b = args->b[b_at + p * args->b_row + j * args->b_col];
         sum += (double)a * b;
     }
     return (float)sum;
@@ -30,8 +35,10 @@ void tor_gemm_run_ref(const TorGemmArgs *args, void *epilogue_scratch) {
             for (int64_t j = 0; j < args->n; j++) {
                 float x = element(args, batch, a, b, i, j);
                 if (args->bias) x += args->bias[bias + j];
-                if (args->epilogue) tor_epilogue_run(args->epilogue, batch, i, 1, j, 1, &x, 1, epilogue_scratch);
-                else args->c[c + i * args->c_row + j] = x;
+                if (args->epilogue)
+                    tor_epilogue_run(args->epilogue, batch, i, 1, j, 1, &x, 1, epilogue_scratch);
+                else
+                    args->c[c + i * args->c_row + j] = x;
             }
         }
     }

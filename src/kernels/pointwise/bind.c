@@ -12,24 +12,31 @@ typedef struct {
     int64_t tile;            ///< elements that a tile may have
 } Bind;
 
-static bool is_row_output(const Bind *b, int k) { return k >= b->ready->n_inputs && b->args->program->output_row[k - b->ready->n_inputs]; }
+static bool is_row_output(const Bind *b, int k) {
+    return k >= b->ready->n_inputs && b->args->program->output_row[k - b->ready->n_inputs];
+}
 
-static bool is_active(const Bind *b, int k) { return k >= b->ready->n_inputs || (b->ready->read_inputs >> k & 1); }
+static bool is_active(const Bind *b, int k) {
+    return k >= b->ready->n_inputs || (b->ready->read_inputs >> k & 1);
+}
 
 static size_t operand_bytes(const Bind *b, int k) {
     const TorProgram *p = b->args->program;
-    return tor_dtype_size((TorDtype)(k < p->n_inputs ? p->input_type[k] : p->output_type[k - p->n_inputs]));
+    return tor_dtype_size(
+        (TorDtype)(k < p->n_inputs ? p->input_type[k] : p->output_type[k - p->n_inputs]));
 }
 
 // Copies the dims that are longer than 1. A row output has no strides within the row.
-static void take_dims(Bind *b, int rank, int row_rank, const int64_t *size, const int64_t (*stride)[TOR_MAP_RANK]) {
+static void take_dims(Bind *b, int rank, int row_rank, const int64_t *size,
+                      const int64_t (*stride)[TOR_MAP_RANK]) {
     TorMapArgs *args = b->args;
     int outer_rank = rank - row_rank;
     for (int d = 0; d < rank; d++) {
         if (d == outer_rank) b->outer = b->n;
         if (size[d] == 1) continue;
         args->size[b->n] = size[d];
-        for (int k = 0; k < b->operands; k++) args->stride[k][b->n] = d >= outer_rank && is_row_output(b, k) ? 0 : stride[k][d];
+        for (int k = 0; k < b->operands; k++)
+            args->stride[k][b->n] = d >= outer_rank && is_row_output(b, k) ? 0 : stride[k][d];
         b->n++;
     }
     if (row_rank == 0) b->outer = b->n;
@@ -71,12 +78,15 @@ static void sort_dims(Bind *b, int from, int to) {
         for (int j = i; j > from && belongs_outside(b, j - 1, j); j--) swap_dims(b, j - 1, j);
 }
 
-// Joins dims d and d + 1 where every operand steps through them as through one. Returns the new end.
+// Joins dims d and d + 1 where every operand steps through them as through one. Returns the new
+// end.
 static int merge_dims(Bind *b, int from, int to) {
     TorMapArgs *args = b->args;
     for (int d = to - 2; d >= from; d--) {
         bool joins = true;
-        for (int k = 0; k < b->operands && joins; k++) joins = args->stride[k][d] == args->stride[k][d + 1] * args->size[d + 1] || !is_active(b, k);
+        for (int k = 0; k < b->operands && joins; k++)
+            joins = args->stride[k][d] == args->stride[k][d + 1] * args->size[d + 1] ||
+                    !is_active(b, k);
         if (!joins) continue;
         args->size[d] *= args->size[d + 1];
         for (int k = 0; k < b->operands; k++) args->stride[k][d] = args->stride[k][d + 1];
@@ -93,7 +103,8 @@ static int64_t product(const int64_t *size, int from, int to) {
     return n;
 }
 
-// Elements of a tile: what lets all buffers and the operands' tiles stay in a 32 KiB first-level cache.
+// Elements of a tile: what lets all buffers and the operands' tiles stay in a 32 KiB first-level
+// cache.
 static int64_t tile_for(const TorReady *ready) {
     int64_t live = ready->n_bufs + ready->n_inputs + ready->n_outputs, tile = TOR_TILE_MAX;
     while (tile > 128 && live * tile * ready->widest > (24 << 10)) tile /= 2;
@@ -125,7 +136,10 @@ static void choose_access(Bind *b) {
         bool may_be_scalar = k < b->ready->n_inputs && !(b->ready->reduced_inputs >> k & 1);
         uint8_t access = TOR_ACCESS_gather;
         if (is_row_output(b, k)) {
-            bool flat = bound->mode == TOR_MODE_rows || (bound->mode == TOR_MODE_columns ? stride[inner] == 1 : is_flat(stride, args->size, 0, b->outer));
+            bool flat =
+                bound->mode == TOR_MODE_rows ||
+                (bound->mode == TOR_MODE_columns ? stride[inner] == 1
+                                                 : is_flat(stride, args->size, 0, b->outer));
             access = flat ? TOR_ACCESS_direct : TOR_ACCESS_gather;
         } else if (bound->block) {
             if (is_flat(stride, args->size, bound->space, b->n)) {
@@ -151,7 +165,8 @@ static unsigned scalars_of(const Bind *b, const TorOp *op, bool *by_row) {
     for (int s = 0; s < op->arity; s++) {
         int slot = op->src[s];
         bool row_value = slot >= SLOT_ROW && slot < SLOT_BUF;
-        bool one = slot < SLOT_OUTPUT ? b->bound->access[slot] == TOR_ACCESS_scalar : slot >= SLOT_IMM && slot < SLOT_ROW;
+        bool one = slot < SLOT_OUTPUT ? b->bound->access[slot] == TOR_ACCESS_scalar
+                                      : slot >= SLOT_IMM && slot < SLOT_ROW;
         if (row_value && !op->row && mode != TOR_MODE_columns) {
             one = true;
             *by_row |= mode == TOR_MODE_group;
@@ -186,22 +201,30 @@ static void lay_out(Bind *b, int64_t tile, int64_t lanes, int64_t keep) {
     bound->row_lanes = lanes;
     bound->tile_bytes = (size_t)tor_round_up(tile * ready->widest, 64);
     bound->row_at = book(&total, 0);
-    for (int r = 0; r < TOR_ROW_SLOTS; r++) book(&total, ready->row_bytes[r] ? (size_t)lanes * 8 : 0);
+    for (int r = 0; r < TOR_ROW_SLOTS; r++)
+        book(&total, ready->row_bytes[r] ? (size_t)lanes * 8 : 0);
     bound->buf_at = book(&total, bound->tile_bytes * ready->n_bufs);
     bound->splat_at = book(&total, bound->tile_bytes * 3);
     for (int k = 0; k < b->operands; k++) {
-        bool gathers = bound->access[k] == TOR_ACCESS_gather || bound->access[k] == TOR_ACCESS_fixed;
-        bound->gather_at[k] = book(&total, gathers ? (size_t)TOR_MAX(tile, lanes) * operand_bytes(b, k) : 0);
+        bool gathers =
+            bound->access[k] == TOR_ACCESS_gather || bound->access[k] == TOR_ACCESS_fixed;
+        bound->gather_at[k] =
+            book(&total, gathers ? (size_t)TOR_MAX(tile, lanes) * operand_bytes(b, k) : 0);
     }
     bound->keep = 1;
     size_t kept = 0;
-    for (int i = 0; i < ready->n_bufs; i++) kept += ready->buf_kept[i] ? (size_t)keep * ready->buf_bytes[i] : 0;
+    for (int i = 0; i < ready->n_bufs; i++)
+        kept += ready->buf_kept[i] ? (size_t)keep * ready->buf_bytes[i] : 0;
     if (kept > TOR_KEEP_BYTES) {
         bound->keep = 0;
     } else {
-        for (int i = 0; i < ready->n_bufs; i++) bound->keep_at[i] = book(&total, ready->buf_kept[i] ? (size_t)keep * ready->buf_bytes[i] : 0);
+        for (int i = 0; i < ready->n_bufs; i++)
+            bound->keep_at[i] =
+                book(&total, ready->buf_kept[i] ? (size_t)keep * ready->buf_bytes[i] : 0);
     }
-    bound->state_at = book(&total, bound->mode == TOR_MODE_columns ? (size_t)(ready->n_reductions * lanes) * TOR_COLUMN_BYTES : 0);
+    bound->state_at = book(&total, bound->mode == TOR_MODE_columns
+                                       ? (size_t)(ready->n_reductions * lanes) * TOR_COLUMN_BYTES
+                                       : 0);
     b->args->scratch_bytes = TOR_MAX(total, (size_t)64);
 }
 
@@ -213,7 +236,8 @@ static void cut_tiles(Bind *b, int space) {
     bound->inner = size[b->n - 1];
     bound->inner_rows = product(size, space, b->n - 1);
     if (bound->block) {
-        bound->rows = TOR_MIN(TOR_MAX(b->tile / TOR_MAX(bound->inner, 1), 1), TOR_MAX(bound->inner_rows, 1));
+        bound->rows =
+            TOR_MIN(TOR_MAX(b->tile / TOR_MAX(bound->inner, 1), 1), TOR_MAX(bound->inner_rows, 1));
         bound->tiles = tor_ceil_div(bound->inner_rows, bound->rows);
         bound->chunk = bound->inner;
     } else {
@@ -254,7 +278,8 @@ static void bind_rows(Bind *b) {
         return;
     }
     bound->mode = TOR_MODE_rows;
-    if (b->n - b->outer == 1 && bound->length > 0 && bound->length * 2 <= b->tile && bound->length <= 256 && outer > 1 && !b->ready->row_reads_input) {
+    if (b->n - b->outer == 1 && bound->length > 0 && bound->length * 2 <= b->tile &&
+        bound->length <= 256 && outer > 1 && !b->ready->row_reads_input) {
         bound->mode = TOR_MODE_group;
         bound->block = 1;
         cut_tiles(b, 0);
@@ -265,15 +290,19 @@ static void bind_rows(Bind *b) {
         args->items = outer;
     }
     choose_access(b);
-    lay_out(b, bound->rows * bound->chunk, bound->mode == TOR_MODE_group ? bound->rows : 1, bound->mode == TOR_MODE_group ? 0 : bound->length);
+    lay_out(b, bound->rows * bound->chunk, bound->mode == TOR_MODE_group ? bound->rows : 1,
+            bound->mode == TOR_MODE_group ? 0 : bound->length);
 }
 
-void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int row_rank, const int64_t *size,
-                  const int64_t (*stride)[TOR_MAP_RANK]) {
+void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int row_rank,
+                  const int64_t *size, const int64_t (*stride)[TOR_MAP_RANK]) {
     const TorReady *ready = (const TorReady *)prepared->opaque;
     TorBound *bound = (TorBound *)args->opaque;
     args->program = prepared->program;
-    Bind b = {.args = args, .ready = ready, .bound = bound, .operands = ready->n_inputs + ready->n_outputs};
+    Bind b = {.args = args,
+              .ready = ready,
+              .bound = bound,
+              .operands = ready->n_inputs + ready->n_outputs};
     bool reduces = ready->n_reductions > 0;
     bound->ready = ready;
     bound->mode = TOR_MODE_map;
@@ -303,8 +332,9 @@ void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int r
 }
 
 void tor_map_run(const void *arguments, int64_t begin, int64_t end, void *scratch) {
-    static void (*const drivers[])(const TorMapArgs *, const TorBound *, int64_t, int64_t, uint8_t *) = {
-        tor_run_map, tor_run_rows, tor_run_group, tor_run_columns};
+    static void (*const drivers[])(const TorMapArgs *, const TorBound *, int64_t, int64_t,
+                                   uint8_t *) = {tor_run_map, tor_run_rows, tor_run_group,
+                                                 tor_run_columns};
     const TorMapArgs *args = arguments;
     const TorBound *bound = (const TorBound *)args->opaque;
     if (begin < end) drivers[bound->mode](args, bound, begin, end, scratch);

@@ -1,10 +1,10 @@
-/// Pointwise family: runs a TorProgram over strided, broadcast operands, as a loop of its own (maps,
-/// reductions, softmax, norms) or as the epilogue of another family's kernel.
+/// Pointwise family: runs a TorProgram over strided, broadcast operands, as a loop of its own
+/// (maps, reductions, softmax, norms) or as the epilogue of another family's kernel.
 ///
 /// Numeric policy: float32 in float32, float64 in float64, integers at their own width (wrapping),
-/// halves in float32 with one rounding an instruction. Sums of float32 accumulate in several float32
-/// lanes with pairwise combination (never one running sum), of halves in float32, integers in int64.
-/// The order depends on shape and instruction set only, never on the number of threads.
+/// halves in float32 with one rounding an instruction. Sums of float32 accumulate in several
+/// float32 lanes with pairwise combination (never one running sum), of halves in float32, integers
+/// in int64. The order depends on shape and instruction set only, never on the number of threads.
 #ifndef TOR_KERNELS_POINTWISE_CONTRACT_H
 #define TOR_KERNELS_POINTWISE_CONTRACT_H
 
@@ -26,14 +26,15 @@ void tor_program_prepare(TorPrepared *out, const TorProgram *program);
 
 typedef struct {
     const TorProgram *program;
-    int rank;               ///< after merging: outer dims, then the row's dims
-    int row_rank;           ///< trailing dims that the reductions run over; 0 without reductions
+    int rank;      ///< after merging: outer dims, then the row's dims
+    int row_rank;  ///< trailing dims that the reductions run over; 0 without reductions
     int64_t size[TOR_MAP_RANK];
-    int64_t stride[TOR_MAP_OPERANDS][TOR_MAP_RANK];  ///< elements; 0: broadcast. Inputs, then outputs
-    void *data[TOR_MAP_OPERANDS];                    ///< set by the caller before each run
-    int64_t items;          ///< parallel units, for tor_team_run()
-    size_t scratch_bytes;   ///< a thread; a multiple of TOR_CACHE_LINE
-    uint64_t opaque[392];   ///< private
+    int64_t stride[TOR_MAP_OPERANDS]
+                  [TOR_MAP_RANK];  ///< elements; 0: broadcast. Inputs, then outputs
+    void *data[TOR_MAP_OPERANDS];  ///< set by the caller before each run
+    int64_t items;                 ///< parallel units, for tor_team_run()
+    size_t scratch_bytes;          ///< a thread; a multiple of TOR_CACHE_LINE
+    uint64_t opaque[392];          ///< private
 } TorMapArgs;
 
 /// Chooses tiles and merges dims. No allocation; a few hundred ns. Operand k's strides are
@@ -43,9 +44,10 @@ typedef struct {
 /// may be 0.
 ///
 /// An output may be the memory of an input of the same type and strides if no instruction after the
-/// one that writes the output reads that input. Any other overlap of outputs is the caller's mistake.
-void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int row_rank, const int64_t *size,
-                  const int64_t (*stride)[TOR_MAP_RANK]);
+/// one that writes the output reads that input. Any other overlap of outputs is the caller's
+/// mistake.
+void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int row_rank,
+                  const int64_t *size, const int64_t (*stride)[TOR_MAP_RANK]);
 /// A TorRangeFn.
 void tor_map_run(const void *args, int64_t begin, int64_t end, void *scratch);
 
@@ -54,18 +56,20 @@ void tor_map_run(const void *args, int64_t begin, int64_t end, void *scratch);
 typedef struct {
     const TorProgram *program;
     void *data[TOR_MAP_OPERANDS];  ///< inputs from 1, then outputs from n_inputs; [0] is unused
-    int64_t batch_stride[TOR_MAP_OPERANDS], row_stride[TOR_MAP_OPERANDS], col_stride[TOR_MAP_OPERANDS];
-    TorPrepared prepared;          ///< private
+    int64_t batch_stride[TOR_MAP_OPERANDS], row_stride[TOR_MAP_OPERANDS],
+        col_stride[TOR_MAP_OPERANDS];
+    TorPrepared prepared;  ///< private
 } TorEpilogue;
 
 /// Prepares the program (about 1 us). The caller sets data and strides, before or after.
 void tor_epilogue_bind(TorEpilogue *epilogue, const TorProgram *program);
-/// Bytes of scratch a thread for tiles of up to `cols` columns.
-size_t tor_epilogue_scratch(const TorProgram *program, int64_t cols);
-/// Runs over the tile [row, row + rows) x [col, col + cols) of batch item `batch`. acc[r * acc_stride + c]
-/// may be the memory of output 0 itself.
-void tor_epilogue_run(const TorEpilogue *epilogue, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                      const float *acc, int64_t acc_stride, void *scratch);
+/// Bytes of scratch a thread for tiles of up to `cols` columns. The epilogue is bound.
+size_t tor_epilogue_scratch(const TorEpilogue *epilogue, int64_t cols);
+/// Runs over the tile [row, row + rows) x [col, col + cols) of batch item `batch`. acc[r *
+/// acc_stride + c] may be the memory of output 0 itself.
+void tor_epilogue_run(const TorEpilogue *epilogue, int64_t batch, int64_t row, int64_t rows,
+                      int64_t col, int64_t cols, const float *acc, int64_t acc_stride,
+                      void *scratch);
 
 /// The oracle: one element at a time, float operations in double (rounded to the instruction's type
 /// after each), sums in double.

@@ -1,7 +1,8 @@
-// Tile functions that the compiler vectorises: every type but float32, and float32's rare functions.
+// Tile functions that the compiler vectorises: every type but float32, and float32's rare
+// functions.
 //
-// Policy: float64 in float64 with libm (1 ulp); integers wrap at their width. Reading and writing the
-// same buffer is allowed, so loops are marked free of dependences between elements.
+// Policy: float64 in float64 with libm (1 ulp); integers wrap at their width. Reading and writing
+// the same buffer is allowed, so loops are marked free of dependences between elements.
 #include <math.h>
 
 #include "base/simd.h"
@@ -17,18 +18,18 @@
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
 // ATen's div_floor, remainder and clamp for floats, for T double and float.
-#define FLOAT_HELPERS(T, S, M)                                                      \
-    static inline T python_remainder_##S(T x, T y) {                                       \
-        T rest = M(fmod)(x, y);                                                     \
-        return rest != 0 && (y < 0) != (rest < 0) ? rest + y : rest;                \
-    }                                                                               \
-    static inline T python_floor_##S(T x, T y) {                                           \
-        if (y == 0) return x / y;                                                   \
-        T rest = M(fmod)(x, y), quotient = (x - rest) / y;                          \
-        if (rest != 0 && (y < 0) != (rest < 0)) quotient -= 1;                      \
-        if (quotient == 0) return M(copysign)(0, x / y);                            \
-        T whole = M(floor)(quotient);                                               \
-        return quotient - whole > (T)0.5 ? whole + 1 : whole;                       \
+#define FLOAT_HELPERS(T, S, M)                                       \
+    static inline T python_remainder_##S(T x, T y) {                 \
+        T rest = M(fmod)(x, y);                                      \
+        return rest != 0 && (y < 0) != (rest < 0) ? rest + y : rest; \
+    }                                                                \
+    static inline T python_floor_##S(T x, T y) {                     \
+        if (y == 0) return x / y;                                    \
+        T rest = M(fmod)(x, y), quotient = (x - rest) / y;           \
+        if (rest != 0 && (y < 0) != (rest < 0)) quotient -= 1;       \
+        if (quotient == 0) return M(copysign)(0, x / y);             \
+        T whole = M(floor)(quotient);                                \
+        return quotient - whole > (T)0.5 ? whole + 1 : whole;        \
     }
 #define SAME(name) name
 #define WITH_F(name) name##f
@@ -100,8 +101,8 @@ static inline double clamp_6(double x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
 #undef RARE_ONLY
 #undef ROWS
 
-extern const TorTileFn TOR_KERNEL(tor_pointwise_plain)[TOR_FN_COUNT][TOR_DTYPE_COUNT];
-const TorTileFn TOR_KERNEL(tor_pointwise_plain)[TOR_FN_COUNT][TOR_DTYPE_COUNT] = {
+extern const TorTileFn TOR_KERNEL(tor_pointwise_plain_any)[TOR_FN_COUNT][TOR_DTYPE_COUNT];
+const TorTileFn TOR_KERNEL(tor_pointwise_plain_any)[TOR_FN_COUNT][TOR_DTYPE_COUNT] = {
 #define FN(name, ...) [TOR_FN_##name][TOR_bool] = name##_bool_,
 #include "kernels/pointwise/functions_bool.inc"
 #undef FN

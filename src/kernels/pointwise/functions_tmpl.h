@@ -1,5 +1,5 @@
-// Tile functions of one type from the rows in ROWS (functions_*.inc), as loops for the auto-vectoriser.
-// Wants: S (suffix), T, ROWS; for integers U, UL, W, IS_SIGNED. Undefines them.
+// Tile functions of one type from the rows in ROWS (functions_*.inc), as loops for the
+// auto-vectoriser. Wants: S (suffix), T, ROWS; for integers U, UL, W, IS_SIGNED. Undefines them.
 #define NAME(name) TOR_PASTE(TOR_PASTE(name, _), S)
 
 #ifdef U
@@ -9,7 +9,9 @@ static inline T NAME(div_)(T x, T y) {
     if (IS_SIGNED && y == (T)-1) return (T)((U)0 - (U)x);
     return (T)(x / y);
 }
-static inline T NAME(mod_)(T x, T y) { return y == 0 || (IS_SIGNED && y == (T)-1) ? 0 : (T)(x % y); }
+static inline T NAME(mod_)(T x, T y) {
+    return y == 0 || (IS_SIGNED && y == (T)-1) ? 0 : (T)(x % y);
+}
 static inline T NAME(floor_)(T x, T y) {
     return (T)((U)NAME(div_)(x, y) - (U)(NAME(mod_)(x, y) != 0 && (x < 0) != (y < 0)));
 }
@@ -30,22 +32,24 @@ static inline T NAME(pow_)(T x, T y) {
 #define int_pow NAME(pow_)
 #endif
 
-#define LOOP(name, X, R, READ, expr)                                                                             \
-    static void NAME(name)(void *dst, const void *a_, const void *b_, const void *c_, int64_t n) {                \
-        R *d = dst;                                                                                               \
-        const X *a = a_;                                                                                          \
-        const T *b = b_, *c = c_;                                                                                 \
-        (void)b;                                                                                                  \
-        (void)c;                                                                                                  \
-        TOR_IVDEP for (int64_t i = 0; i < n; i++) {                                                               \
-            READ;                                                                                                 \
-            d[i] = (R)(expr);                                                                                     \
-        }                                                                                                         \
+#define LOOP(name, X, R, READ, expr)                                                               \
+    static void NAME(name)(void *dst, const void *a_, const void *b_, const void *c_, int64_t n) { \
+        R *d = dst;                                                                                \
+        const X *a = a_;                                                                           \
+        const T *b = b_, *c = c_;                                                                  \
+        (void)b;                                                                                   \
+        (void)c;                                                                                   \
+        TOR_IVDEP for (int64_t i = 0; i < n; i++) {                                                \
+            READ;                                                                                  \
+            d[i] = (R)(expr);                                                                      \
+        }                                                                                          \
     }
 #define READ_1 const T x = a[i]
 #define READ_2 const T x = a[i], y = b[i]
 #define READ_3 const T x = a[i], y = b[i], z = c[i]
-#define READ_4 const uint8_t x = a[i]; const T y = b[i], z = c[i]
+#define READ_4              \
+    const uint8_t x = a[i]; \
+    const T y = b[i], z = c[i]
 #define TYPE_1 T
 #define TYPE_2 T
 #define TYPE_3 T

@@ -1,8 +1,8 @@
 // Super-instructions: two float32 instructions whose intermediate nobody else reads become one.
 #include "kernels/pointwise/engine.h"
 
-// `second` reads the result of `first`. Operands of the new instruction are those of `first`, then the
-// other operand of `second`.
+// `second` reads the result of `first`. Operands of the new instruction are those of `first`, then
+// the other operand of `second`.
 typedef struct {
     uint8_t first, second, fused;
     uint8_t commutes;  ///< the result may be either operand of `second`; else it is operand 0
@@ -29,9 +29,11 @@ static int arity_of(int fn) { return fn < TOR_FN_COUNT ? tor_fn_arity((TorScalar
 static int uses_of(const TorProgram *program, const TorInstr *instr, int n, int reg) {
     int uses = 0;
     for (int i = 0; i < n; i++)
-        for (int s = 0; s < 3; s++) uses += instr[i].src[s].kind == TOR_OPERAND_REG && instr[i].src[s].index == reg;
+        for (int s = 0; s < 3; s++)
+            uses += instr[i].src[s].kind == TOR_OPERAND_REG && instr[i].src[s].index == reg;
     for (int i = 0; i < program->n_reductions; i++) {
-        uses += program->reduction[i].src.kind == TOR_OPERAND_REG && program->reduction[i].src.index == reg;
+        uses += program->reduction[i].src.kind == TOR_OPERAND_REG &&
+                program->reduction[i].src.index == reg;
     }
     return uses;
 }
@@ -53,13 +55,20 @@ static bool fuse(const TorProgram *program, TorInstr *instr, int n, int user) {
         const Pattern *pattern = &patterns[k];
         if (b->fn != pattern->second) continue;
         for (int s = 0; s <= pattern->commutes; s++) {
-            if (b->src[s].kind != TOR_OPERAND_REG || uses_of(program, instr, n, b->src[s].index) != 1) continue;
+            if (b->src[s].kind != TOR_OPERAND_REG ||
+                uses_of(program, instr, n, b->src[s].index) != 1)
+                continue;
             int i = setter(instr, user, b->src[s].index);
-            if (i < 0 || instr[i].fn != pattern->first || instr[i].type != TOR_float32 || instr[i].to != TOR_float32) continue;
+            if (i < 0 || instr[i].fn != pattern->first || instr[i].type != TOR_float32 ||
+                instr[i].to != TOR_float32)
+                continue;
             TorOperand other = b->src[1 - s];
             int at = arity_of(instr[i].fn);
             b->fn = pattern->fused;
-            for (int j = 0; j < 3; j++) b->src[j] = j < at ? instr[i].src[j] : j == at && arity_of(pattern->second) == 2 ? other : (TorOperand){0};
+            for (int j = 0; j < 3; j++)
+                b->src[j] = j < at                                      ? instr[i].src[j]
+                            : j == at && arity_of(pattern->second) == 2 ? other
+                                                                        : (TorOperand){0};
             instr[i].fn = 0xff;
             return true;
         }
@@ -71,7 +80,9 @@ int tor_peephole(const TorProgram *program, TorInstr *instr) {
     int n = program->n_instrs;
     for (int i = 0; i < n; i++) instr[i] = program->instr[i];
     for (int i = n - 1; i >= 0; i--) {
-        bool row = instr[i].dst.kind == TOR_OPERAND_ROW || (instr[i].dst.kind == TOR_OPERAND_OUTPUT && program->output_row[instr[i].dst.index]);
+        bool row =
+            instr[i].dst.kind == TOR_OPERAND_ROW ||
+            (instr[i].dst.kind == TOR_OPERAND_OUTPUT && program->output_row[instr[i].dst.index]);
         if (row || !fuse(program, instr, n, i)) continue;
         int kept = 0;
         for (int j = 0; j < n; j++) {

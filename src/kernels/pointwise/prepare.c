@@ -1,16 +1,18 @@
-// From a program to operations on slots: super-instructions, buffers by liveness, half types' loads,
-// roundings and stores, and what to run again where no register is kept from stage to stage.
+// From a program to operations on slots: super-instructions, buffers by liveness, half types'
+// loads, roundings and stores, and what to run again where no register is kept from stage to stage.
 #include <string.h>
 
 #include "base/cpu.h"
 #include "kernels/pointwise/engine.h"
 
-const TorPointwiseTable *tor_pointwise_table(void) {
+const TorPointwiseTable *tor_pointwise_table_any(void) {
 #if defined(__x86_64__)
     uint32_t features = tor_cpu_features(), avx2 = TOR_CPU_avx2 | TOR_CPU_fma | TOR_CPU_f16c;
-    if ((features & avx2) == avx2) return features & TOR_CPU_avx512 ? &tor_pointwise_table__avx512 : &tor_pointwise_table__avx2;
+    if ((features & avx2) == avx2)
+        return features & TOR_CPU_avx512 ? &tor_pointwise_table_any__avx512
+                                         : &tor_pointwise_table_any__avx2;
 #endif
-    return &tor_pointwise_table__generic;
+    return &tor_pointwise_table_any__generic;
 }
 
 // What preparation knows of a register, a half-typed input's float32 copy included.
@@ -20,7 +22,11 @@ typedef struct {
     bool kept;
 } Value;
 
-enum { VALUE_INPUT = TOR_PROGRAM_INSTRS, VALUES = VALUE_INPUT + TOR_PROGRAM_INPUTS, NOT_SET = 0xff };
+enum {
+    VALUE_INPUT = TOR_PROGRAM_INSTRS,
+    VALUES = VALUE_INPUT + TOR_PROGRAM_INPUTS,
+    NOT_SET = 0xff
+};
 
 typedef struct {
     TorReady *ready;
@@ -34,9 +40,21 @@ typedef struct {
 // Results of these are exact, so a half operand gives a half result with no rounding.
 static bool is_exact(int fn) {
     switch (fn) {
-        case TOR_FN_copy: case TOR_FN_where: case TOR_FN_minimum: case TOR_FN_maximum: case TOR_FN_fmin: case TOR_FN_fmax:
-        case TOR_FN_neg: case TOR_FN_abs: case TOR_FN_sign: case TOR_FN_relu: case TOR_FN_ceil: case TOR_FN_floor:
-        case TOR_FN_round: case TOR_FN_trunc: case TOR_FN_copysign: return true;
+        case TOR_FN_copy:
+        case TOR_FN_where:
+        case TOR_FN_minimum:
+        case TOR_FN_maximum:
+        case TOR_FN_fmin:
+        case TOR_FN_fmax:
+        case TOR_FN_neg:
+        case TOR_FN_abs:
+        case TOR_FN_sign:
+        case TOR_FN_relu:
+        case TOR_FN_ceil:
+        case TOR_FN_floor:
+        case TOR_FN_round:
+        case TOR_FN_trunc:
+        case TOR_FN_copysign: return true;
         default: return false;
     }
 }
@@ -60,10 +78,14 @@ static void uses_value(Prepare *p, int at, int s, int value) {
 static void sets_value(Prepare *p, int value, int type, int stage) {
     int at = p->ready->n_ops - 1;
     p->result_value[at] = (uint8_t)value;
-    p->value[value] = (Value){.bytes = (uint8_t)tor_dtype_size((TorDtype)type), .stage = (uint8_t)stage, .first = at, .last = at};
+    p->value[value] = (Value){.bytes = (uint8_t)tor_dtype_size((TorDtype)type),
+                              .stage = (uint8_t)stage,
+                              .first = at,
+                              .last = at};
 }
 
-// Makes sure that a half-typed input has a float32 copy: in a register, or in a row slot for row ops.
+// Makes sure that a half-typed input has a float32 copy: in a register, or in a row slot for row
+// ops.
 static int load_input(Prepare *p, int input, int stage, bool row) {
     TorReady *ready = p->ready;
     uint8_t half = p->program->input_type[input];
@@ -71,8 +93,14 @@ static int load_input(Prepare *p, int input, int stage, bool row) {
         int slot = SLOT_ROW + TOR_PROGRAM_ROWS + TOR_PROGRAM_OUTPUTS + input;
         if (!ready->row_bytes[slot - SLOT_ROW]) {
             TorOp *op = push(p);
-            *op = (TorOp){.fn = TOR_TILE_load_half, .type = half, .to = TOR_float32, .stage = (uint8_t)stage, .arity = 1, .row = 1,
-                          .dst = (uint8_t)slot, .src = {(uint8_t)(SLOT_INPUT + input)}};
+            *op = (TorOp){.fn = TOR_TILE_load_half,
+                          .type = half,
+                          .to = TOR_float32,
+                          .stage = (uint8_t)stage,
+                          .arity = 1,
+                          .row = 1,
+                          .dst = (uint8_t)slot,
+                          .src = {(uint8_t)(SLOT_INPUT + input)}};
             ready->row_bytes[slot - SLOT_ROW] = 4;
         }
         return slot;
@@ -80,7 +108,11 @@ static int load_input(Prepare *p, int input, int stage, bool row) {
     int value = VALUE_INPUT + input;
     if (p->value[value].first < 0) {
         TorOp *op = push(p);
-        *op = (TorOp){.fn = TOR_TILE_load_half, .type = half, .to = TOR_float32, .stage = (uint8_t)stage, .arity = 1,
+        *op = (TorOp){.fn = TOR_TILE_load_half,
+                      .type = half,
+                      .to = TOR_float32,
+                      .stage = (uint8_t)stage,
+                      .arity = 1,
                       .src = {(uint8_t)(SLOT_INPUT + input)}};
         sets_value(p, value, TOR_float32, stage);
     }
@@ -126,7 +158,8 @@ static void add_instr(Prepare *p, const TorInstr *instr, int arity) {
         if (value[s] != NOT_SET) uses_value(p, at, s, value[s]);
     }
     bool half = tor_dtype_is_half((TorDtype)instr->to);
-    bool rounds = half && !is_exact(instr->fn) && !(instr->fn == TOR_FN_cast && instr->type == instr->to);
+    bool rounds =
+        half && !is_exact(instr->fn) && !(instr->fn == TOR_FN_cast && instr->type == instr->to);
     if (rounds) op->half = instr->to;
     switch (instr->dst.kind) {
         case TOR_OPERAND_REG: sets_value(p, instr->dst.index, op->to, op->stage); break;
@@ -144,8 +177,14 @@ static void add_instr(Prepare *p, const TorInstr *instr, int arity) {
                     ready->row_bytes[from - SLOT_ROW] = 4;
                 }
                 TorOp *store = push(p);
-                *store = (TorOp){.fn = TOR_TILE_store_half, .type = TOR_float32, .to = instr->to, .stage = stage, .arity = 1,
-                                 .row = row, .dst = (uint8_t)(SLOT_OUTPUT + instr->dst.index), .src = {from}};
+                *store = (TorOp){.fn = TOR_TILE_store_half,
+                                 .type = TOR_float32,
+                                 .to = instr->to,
+                                 .stage = stage,
+                                 .arity = 1,
+                                 .row = row,
+                                 .dst = (uint8_t)(SLOT_OUTPUT + instr->dst.index),
+                                 .src = {from}};
                 if (!row) {
                     // A value of no register: only the store reads it.
                     p->result_value[at] = p->source_value[at + 1][0] = NOT_SET - 1;
@@ -216,7 +255,8 @@ static void mark_again(Prepare *p) {
     for (int t = 1; t < ready->n_stages; t++) {
         bool needed[VALUES] = {false};
         for (int i = 0; i < ready->n_reductions; i++) {
-            if (ready->reduce[i].stage == t && p->reduce_value[i] != NOT_SET) needed[p->reduce_value[i]] = true;
+            if (ready->reduce[i].stage == t && p->reduce_value[i] != NOT_SET)
+                needed[p->reduce_value[i]] = true;
         }
         for (int at = ready->n_ops - 1; at >= 0; at--) {
             TorOp *op = &ready->op[at];
@@ -236,8 +276,11 @@ static void add_reduction(Prepare *p, int i) {
     const TorReduction *r = &p->program->reduction[i];
     TorRowOp *op = &ready->reduce[i];
     bool half = tor_dtype_is_half((TorDtype)r->type);
-    *op = (TorRowOp){.kind = r->kind, .type = (uint8_t)tor_dtype_compute((TorDtype)r->type), .half = half ? r->type : 0,
-                     .stage = r->stage, .row = (uint8_t)(SLOT_ROW + r->dst)};
+    *op = (TorRowOp){.kind = r->kind,
+                     .type = (uint8_t)tor_dtype_compute((TorDtype)r->type),
+                     .half = half ? r->type : 0,
+                     .stage = r->stage,
+                     .row = (uint8_t)(SLOT_ROW + r->dst)};
     p->reduce_value[i] = NOT_SET;
     int value = -1;
     if (r->kind == TOR_REDUCE_length) {
@@ -260,7 +303,8 @@ static void add_reduction(Prepare *p, int i) {
         if (p->value[value].stage != r->stage) p->value[value].kept = true;
     }
     ready->has_arg |= r->kind == TOR_REDUCE_argmax || r->kind == TOR_REDUCE_argmin;
-    uint8_t bytes = (uint8_t)tor_dtype_size(tor_dtype_compute(tor_reduce_result((TorReduceKind)r->kind, (TorDtype)r->type)));
+    uint8_t bytes = (uint8_t)tor_dtype_size(
+        tor_dtype_compute(tor_reduce_result((TorReduceKind)r->kind, (TorDtype)r->type)));
     ready->row_bytes[r->dst] = bytes;
     if (r->kind == TOR_REDUCE_moments) ready->row_bytes[r->dst + 1] = bytes;
 }
@@ -280,7 +324,7 @@ void tor_program_prepare(TorPrepared *out, const TorProgram *program) {
     Prepare p = {.ready = ready, .program = program};
     memset(ready, 0, sizeof *ready);
     out->program = program;
-    ready->table = tor_pointwise_table();
+    ready->table = tor_pointwise_table_any();
     ready->n_stages = program->n_stages;
     ready->n_inputs = program->n_inputs;
     ready->n_outputs = program->n_outputs;
@@ -293,42 +337,57 @@ void tor_program_prepare(TorPrepared *out, const TorProgram *program) {
         int first = at;
         // Row instructions read row values only, so they may come first.
         for (int i = first; i < n && instr[i].stage == stage; i++) {
-            bool row = instr[i].dst.kind == TOR_OPERAND_ROW || (instr[i].dst.kind == TOR_OPERAND_OUTPUT && program->output_row[instr[i].dst.index]);
+            bool row =
+                instr[i].dst.kind == TOR_OPERAND_ROW || (instr[i].dst.kind == TOR_OPERAND_OUTPUT &&
+                                                         program->output_row[instr[i].dst.index]);
             if (row) add_instr(&p, &instr[i], arity_of(instr[i].fn));
         }
         for (; at < n && instr[at].stage == stage; at++) {
-            bool row = instr[at].dst.kind == TOR_OPERAND_ROW || (instr[at].dst.kind == TOR_OPERAND_OUTPUT && program->output_row[instr[at].dst.index]);
+            bool row = instr[at].dst.kind == TOR_OPERAND_ROW ||
+                       (instr[at].dst.kind == TOR_OPERAND_OUTPUT &&
+                        program->output_row[instr[at].dst.index]);
             if (!row) add_instr(&p, &instr[at], arity_of(instr[at].fn));
         }
-        for (; reduction < program->n_reductions && program->reduction[reduction].stage == stage; reduction++) add_reduction(&p, reduction);
+        for (; reduction < program->n_reductions && program->reduction[reduction].stage == stage;
+             reduction++)
+            add_reduction(&p, reduction);
     }
     assign_buffers(&p);
     mark_again(&p);
 
     uint8_t widest = 1;
-    for (int i = 0; i < program->n_inputs; i++) widest = TOR_MAX(widest, (uint8_t)tor_dtype_size((TorDtype)program->input_type[i]));
-    for (int i = 0; i < program->n_outputs; i++) widest = TOR_MAX(widest, (uint8_t)tor_dtype_size((TorDtype)program->output_type[i]));
+    for (int i = 0; i < program->n_inputs; i++)
+        widest = TOR_MAX(widest, (uint8_t)tor_dtype_size((TorDtype)program->input_type[i]));
+    for (int i = 0; i < program->n_outputs; i++)
+        widest = TOR_MAX(widest, (uint8_t)tor_dtype_size((TorDtype)program->output_type[i]));
     for (int i = 0; i < ready->n_ops; i++) {
-        if (ready->op[i].type != 0) widest = TOR_MAX(widest, (uint8_t)tor_dtype_size((TorDtype)ready->op[i].type));
+        if (ready->op[i].type != 0)
+            widest = TOR_MAX(widest, (uint8_t)tor_dtype_size((TorDtype)ready->op[i].type));
         widest = TOR_MAX(widest, (uint8_t)tor_dtype_size((TorDtype)ready->op[i].to));
     }
     ready->widest = widest;
     bool written = false;
     for (int i = 0; i < ready->n_ops; i++) {
-        for (int s = 0; s < ready->op[i].arity; s++) ready->output0_early |= written && ready->op[i].src[s] == SLOT_INPUT;
+        for (int s = 0; s < ready->op[i].arity; s++)
+            ready->output0_early |= written && ready->op[i].src[s] == SLOT_INPUT;
         written |= ready->op[i].dst == SLOT_OUTPUT;
     }
 }
 
-// Element bytes of operand s. A condition is bool; loads and stores of halves name the half in type or to.
+// Element bytes of operand s. A condition is bool; loads and stores of halves name the half in type
+// or to.
 static uint8_t operand_bytes(const TorOp *op, int s) {
     return op->fn == TOR_FN_where && s == 0 ? 1 : (uint8_t)tor_dtype_size((TorDtype)op->type);
 }
 
 void tor_bound_op(TorBoundOp *out, const TorReady *ready, const TorOp *op, unsigned scalars) {
     const TorPointwiseTable *table = ready->table;
-    *out = (TorBoundOp){.dst = op->dst, .src = {op->src[0], op->src[1], op->src[2]}, .stage = op->stage, .again = op->again,
-                        .row = op->row, .scalars = (uint8_t)scalars};
+    *out = (TorBoundOp){.dst = op->dst,
+                        .src = {op->src[0], op->src[1], op->src[2]},
+                        .stage = op->stage,
+                        .again = op->again,
+                        .row = op->row,
+                        .scalars = (uint8_t)scalars};
     out->bytes[0] = (uint8_t)tor_dtype_size((TorDtype)op->to);
     for (int s = 0; s < 3; s++) out->bytes[s + 1] = s < op->arity ? operand_bytes(op, s) : 0;
     if (op->half) out->round = table->round_half[op->half - TOR_float16];

@@ -1,7 +1,8 @@
 // A row's reduction over its tiles, and the columns' state.
 //
-// Policy: what tiles give is combined in double (float types) or modulo 2^64; one rounding at the end.
-// Columns of floats sum blocks of TOR_COLUMN_BLOCK rows in their type and add these up in double.
+// Policy: what tiles give is combined in double (float types) or modulo 2^64; one rounding at the
+// end. Columns of floats sum blocks of TOR_COLUMN_BLOCK rows in their type and add these up in
+// double.
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +22,8 @@ void tor_acc_start(TorAcc *acc, int kind, int type) {
     if (kind == TOR_REDUCE_all) acc->i = 1;
 }
 
-void tor_acc_add(TorAcc *acc, int kind, int type, const TorPartial *part, int64_t n, int64_t position) {
+void tor_acc_add(TorAcc *acc, int kind, int type, const TorPartial *part, int64_t n,
+                 int64_t position) {
     bool first = acc->n == 0, floats = is_float(type), take;
     switch (kind) {
         case TOR_REDUCE_sum:
@@ -43,15 +45,19 @@ void tor_acc_add(TorAcc *acc, int kind, int type, const TorPartial *part, int64_
         case TOR_REDUCE_all: acc->i &= part->i; break;
         case TOR_REDUCE_moments: {  // Chan, Golub & LeVeque 1979
             double delta = part->f - acc->f, total = (double)(acc->n + n);
-            acc->f2 = first ? part->f2 : acc->f2 + part->f2 + delta * delta * ((double)acc->n * (double)n / total);
+            acc->f2 =
+                first ? part->f2
+                      : acc->f2 + part->f2 + delta * delta * ((double)acc->n * (double)n / total);
             acc->f = (acc->f * (double)acc->n + part->f * (double)n) / total;
             break;
         }
         default:
             if (kind == TOR_REDUCE_max || kind == TOR_REDUCE_argmax) {
-                take = floats ? part->f > acc->f || (isnan(part->f) && !isnan(acc->f)) : part->i > acc->i;
+                take = floats ? part->f > acc->f || (isnan(part->f) && !isnan(acc->f))
+                              : part->i > acc->i;
             } else {
-                take = floats ? part->f < acc->f || (isnan(part->f) && !isnan(acc->f)) : part->i < acc->i;
+                take = floats ? part->f < acc->f || (isnan(part->f) && !isnan(acc->f))
+                              : part->i < acc->i;
             }
             if (first || take) {
                 acc->f = part->f;
@@ -89,16 +95,19 @@ void tor_acc_finish(const TorAcc *acc, const TorRowOp *op, void *row, void *seco
     }
 }
 
-static bool has_blocks(const TorRowOp *op) { return op->kind == TOR_REDUCE_sum && is_float(op->type); }
+static bool has_blocks(const TorRowOp *op) {
+    return op->kind == TOR_REDUCE_sum && is_float(op->type);
+}
 
-// State: for sums of floats n elements of the block, then (from byte 8n) n doubles; for moments three
-// runs of n doubles; for argmax n pairs; else n elements.
+// State: for sums of floats n elements of the block, then (from byte 8n) n doubles; for moments
+// three runs of n doubles; for argmax n pairs; else n elements.
 void tor_columns_start(void *state, const TorRowOp *op, int64_t n) {
     if (op->kind == TOR_REDUCE_prod || op->kind == TOR_REDUCE_all) {
         uint8_t one[8] = {1};  // in bytes true, in little-endian integers 1
         if (op->kind == TOR_REDUCE_prod && op->type == TOR_float32) memcpy(one, &(float){1}, 4);
         if (op->kind == TOR_REDUCE_prod && op->type == TOR_float64) memcpy(one, &(double){1}, 8);
-        tor_tile_gather(state, one, op->kind == TOR_REDUCE_all ? 1 : tor_dtype_size((TorDtype)op->type), 0, n);
+        tor_tile_gather(state, one,
+                        op->kind == TOR_REDUCE_all ? 1 : tor_dtype_size((TorDtype)op->type), 0, n);
     } else {
         memset(state, 0, (size_t)n * TOR_COLUMN_BYTES);
     }
@@ -108,13 +117,17 @@ static TorTileFn elementwise(const TorReady *ready, int fn, int type) {
     return type == TOR_float32 ? ready->table->f32[fn][0] : ready->table->plain[fn][type];
 }
 
-void tor_columns_add(void *state, const TorReady *ready, const TorRowOp *op, const void *x, int64_t row, int64_t n) {
+void tor_columns_add(void *state, const TorReady *ready, const TorRowOp *op, const void *x,
+                     int64_t row, int64_t n) {
     switch (op->kind) {
         case TOR_REDUCE_sum:
             elementwise(ready, TOR_FN_add, op->type)(state, state, x, NULL, n);
-            if (has_blocks(op) && row % TOR_COLUMN_BLOCK == TOR_COLUMN_BLOCK - 1) ready->table->column[TOR_REDUCE_sum][op->type](state, NULL, 0, n);
+            if (has_blocks(op) && row % TOR_COLUMN_BLOCK == TOR_COLUMN_BLOCK - 1)
+                ready->table->column[TOR_REDUCE_sum][op->type](state, NULL, 0, n);
             break;
-        case TOR_REDUCE_prod: elementwise(ready, TOR_FN_mul, op->type)(state, state, x, NULL, n); break;
+        case TOR_REDUCE_prod:
+            elementwise(ready, TOR_FN_mul, op->type)(state, state, x, NULL, n);
+            break;
         case TOR_REDUCE_max:
         case TOR_REDUCE_min: {
             int fn = op->kind == TOR_REDUCE_max ? TOR_FN_maximum : TOR_FN_minimum;
@@ -137,27 +150,32 @@ void tor_columns_add(void *state, const TorReady *ready, const TorRowOp *op, con
     }
 }
 
-void tor_columns_add_rows(void *state, const TorReady *ready, const TorRowOp *op, const void *x, int64_t stride, int64_t rows, int64_t n) {
+void tor_columns_add_rows(void *state, const TorReady *ready, const TorRowOp *op, const void *x,
+                          int64_t stride, int64_t rows, int64_t n) {
     const TorColumnRowsFn add = ready->table->column_rows[op->type == TOR_float64];
     const size_t bytes = tor_dtype_size((TorDtype)op->type);
     for (int64_t row = 0; row < rows; row += TOR_COLUMN_BLOCK) {
-        add(state, (const uint8_t *)x + row * stride * (int64_t)bytes, stride, TOR_MIN(TOR_COLUMN_BLOCK, rows - row), n);
+        add(state, (const uint8_t *)x + row * stride * (int64_t)bytes, stride,
+            TOR_MIN(TOR_COLUMN_BLOCK, rows - row), n);
         ready->table->column[TOR_REDUCE_sum][op->type](state, NULL, 0, n);
     }
 }
 
-void tor_columns_finish(void *state, const TorReady *ready, const TorRowOp *op, int64_t length, int64_t n, void *row, void *second) {
+void tor_columns_finish(void *state, const TorReady *ready, const TorRowOp *op, int64_t length,
+                        int64_t n, void *row, void *second) {
     size_t bytes = tor_dtype_size((TorDtype)op->type);
     const double *doubles = state;
     switch (op->kind) {
         case TOR_REDUCE_argmax:
         case TOR_REDUCE_argmin:
-            for (int64_t i = 0; i < n; i++) memcpy((int64_t *)row + i, (const uint8_t *)state + 16 * i + 8, 8);
+            for (int64_t i = 0; i < n; i++)
+                memcpy((int64_t *)row + i, (const uint8_t *)state + 16 * i + 8, 8);
             break;
         case TOR_REDUCE_any:
         case TOR_REDUCE_all: memcpy(row, state, (size_t)n); break;
         case TOR_REDUCE_length:
-            for (int64_t i = 0; i < n; i++) store((uint8_t *)row + (size_t)i * bytes, op, (double)length, length);
+            for (int64_t i = 0; i < n; i++)
+                store((uint8_t *)row + (size_t)i * bytes, op, (double)length, length);
             break;
         case TOR_REDUCE_moments:
             for (int64_t i = 0; i < n; i++) {
@@ -170,7 +188,8 @@ void tor_columns_finish(void *state, const TorReady *ready, const TorRowOp *op, 
         case TOR_REDUCE_sum:
             if (has_blocks(op)) {
                 ready->table->column[TOR_REDUCE_sum][op->type](state, NULL, 0, n);
-                for (int64_t i = 0; i < n; i++) store((uint8_t *)row + (size_t)i * bytes, op, doubles[n + i], 0);
+                for (int64_t i = 0; i < n; i++)
+                    store((uint8_t *)row + (size_t)i * bytes, op, doubles[n + i], 0);
                 break;
             }
             __attribute__((fallthrough));

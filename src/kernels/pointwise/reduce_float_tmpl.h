@@ -1,5 +1,5 @@
-// Tile reductions of one float type in vectors. Wants S, T, V (vector of T), VI (its mask type), LANES;
-// undefines them.
+// Tile reductions of one float type in vectors. Wants S, T, V (vector of T), VI (its mask type),
+// LANES; undefines them.
 #define NAME(name) TOR_PASTE(TOR_PASTE(name, _), S)
 TOR_INLINE V NAME(at)(const T *p) {
     V v;
@@ -21,26 +21,27 @@ TOR_INLINE V NAME(more)(V a, V x) { return NAME(pick)((VI)(x > a) | (VI)(x != x)
 TOR_INLINE V NAME(less)(V a, V x) { return NAME(pick)((VI)(x < a) | (VI)(x != x), x, a); }
 
 // Four accumulators, then their lanes, pairwise.
-#define REDUCE(name, OP, ONE, fill)                                                             \
-    TOR_INLINE T NAME(name##_of)(const T *x, int64_t n) {                                      \
-        const T nothing = fill;                                                                \
-        V a = (V){0} + nothing, b = a, c = a, d = a;                                           \
-        int64_t i = 0;                                                                         \
-        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                           \
-            a = OP(a, NAME(at)(x + i));                                                     \
-            b = OP(b, NAME(at)(x + i + LANES));                                             \
-            c = OP(c, NAME(at)(x + i + 2 * LANES));                                         \
-            d = OP(d, NAME(at)(x + i + 3 * LANES));                                         \
-        }                                                                                      \
-        for (; i + LANES <= n; i += LANES) a = OP(a, NAME(at)(x + i));                      \
-        if (i < n) b = OP(b, NAME(pick)((VI)(NAME(first) < (VI){0} + (NAME(int))(n - i)),      \
-                                        NAME(rest)(x + i, n - i, 0), (V){0} + nothing));    \
-        a = OP(OP(a, b), OP(c, d));                                                            \
-        T lane[LANES];                                                                         \
-        memcpy(lane, &a, sizeof a);                                                            \
-        for (int w = LANES / 2; w; w /= 2)                                                     \
-            for (int j = 0; j < w; j++) lane[j] = ONE(lane[j], lane[j + w]);                   \
-        return lane[0];                                                                        \
+#define REDUCE(name, OP, ONE, fill)                                                \
+    TOR_INLINE T NAME(name##_of)(const T *x, int64_t n) {                          \
+        const T nothing = fill;                                                    \
+        V a = (V){0} + nothing, b = a, c = a, d = a;                               \
+        int64_t i = 0;                                                             \
+        for (; i + 4 * LANES <= n; i += 4 * LANES) {                               \
+            a = OP(a, NAME(at)(x + i));                                            \
+            b = OP(b, NAME(at)(x + i + LANES));                                    \
+            c = OP(c, NAME(at)(x + i + 2 * LANES));                                \
+            d = OP(d, NAME(at)(x + i + 3 * LANES));                                \
+        }                                                                          \
+        for (; i + LANES <= n; i += LANES) a = OP(a, NAME(at)(x + i));             \
+        if (i < n)                                                                 \
+            b = OP(b, NAME(pick)((VI)(NAME(first) < (VI){0} + (NAME(int))(n - i)), \
+                                 NAME(rest)(x + i, n - i, 0), (V){0} + nothing));  \
+        a = OP(OP(a, b), OP(c, d));                                                \
+        T lane[LANES];                                                             \
+        memcpy(lane, &a, sizeof a);                                                \
+        for (int w = LANES / 2; w; w /= 2)                                         \
+            for (int j = 0; j < w; j++) lane[j] = ONE(lane[j], lane[j + w]);       \
+        return lane[0];                                                            \
     }
 // The same of two lanes.
 #define PLUS(u, v) ((u) + (v))
@@ -88,8 +89,8 @@ static void NAME(all)(TorPartial *out, const void *x_, int64_t n) {
     for (int64_t i = 0; i < n; i++) zeros |= x[i] == 0;
     out->i = !zeros;
 }
-// Two passes over the tile, which is in the first-level cache. What rounding took from the mean is put
-// back by the second: rows of equal elements have exactly that mean, and no variance.
+// Two passes over the tile, which is in the first-level cache. What rounding took from the mean is
+// put back by the second: rows of equal elements have exactly that mean, and no variance.
 static void NAME(moments)(TorPartial *out, const void *x_, int64_t n) {
     const T *x = x_;
     const T mean = NAME(sum_of)(x, n) / (T)n;
@@ -127,23 +128,27 @@ static void NAME(column_argmax)(void *state, const void *x_, int64_t row, int64_
     const T *x = x_;
     TorColumnBest *best = state;
     for (int64_t i = 0; i < n; i++) {
-        if (row == 0 || x[i] > best[i].f || (x[i] != x[i] && best[i].f == best[i].f)) best[i].f = x[i], best[i].at = row;
+        if (row == 0 || x[i] > best[i].f || (x[i] != x[i] && best[i].f == best[i].f))
+            best[i].f = x[i], best[i].at = row;
     }
 }
 static void NAME(column_argmin)(void *state, const void *x_, int64_t row, int64_t n) {
     const T *x = x_;
     TorColumnBest *best = state;
     for (int64_t i = 0; i < n; i++) {
-        if (row == 0 || x[i] < best[i].f || (x[i] != x[i] && best[i].f == best[i].f)) best[i].f = x[i], best[i].at = row;
+        if (row == 0 || x[i] < best[i].f || (x[i] != x[i] && best[i].f == best[i].f))
+            best[i].f = x[i], best[i].at = row;
     }
 }
 // `rows` rows onto the block, whose lanes stay in registers.
-static void NAME(column_rows)(void *state, const void *x_, int64_t stride, int64_t rows, int64_t n) {
+static void NAME(column_rows)(void *state, const void *x_, int64_t stride, int64_t rows,
+                              int64_t n) {
     T *block = state;
     int64_t i = 0;
     for (; i + 4 * LANES <= n; i += 4 * LANES) {
         const T *x = (const T *)x_ + i;
-        V a = NAME(at)(block + i), b = NAME(at)(block + i + LANES), c = NAME(at)(block + i + 2 * LANES), d = NAME(at)(block + i + 3 * LANES);
+        V a = NAME(at)(block + i), b = NAME(at)(block + i + LANES),
+          c = NAME(at)(block + i + 2 * LANES), d = NAME(at)(block + i + 3 * LANES);
         for (int64_t r = 0; r < rows; r++, x += stride) {
             a += NAME(at)(x);
             b += NAME(at)(x + LANES);
@@ -177,7 +182,8 @@ static void NAME(column_moments)(void *state, const void *x_, int64_t row, int64
     const T *x = x_;
     double *first = state, *sum = first + n, *square = first + 2 * n;
     if (row == 0) {
-        for (int64_t i = 0; i < n; i++) first[i] = x[i] - x[i] == 0 ? (double)x[i] : 0;  // infinities stay in the sums
+        for (int64_t i = 0; i < n; i++)
+            first[i] = x[i] - x[i] == 0 ? (double)x[i] : 0;  // infinities stay in the sums
     }
     for (int64_t i = 0; i < n; i++) {
         double d = (double)x[i] - first[i];

@@ -1,5 +1,5 @@
-// The oracle: one element at a time, straight from the program. Float functions in double, rounded to
-// the instruction's type; sums in double; integers in 64 bits, wrapped to the type.
+// The oracle: one element at a time, straight from the program. Float functions in double, rounded
+// to the instruction's type; sums in double; integers in 64 bits, wrapped to the type.
 #include <math.h>
 #include <string.h>
 
@@ -61,14 +61,16 @@ static double float_of(TorScalarFn fn, double x, double y, double z) {
         case TOR_FN_sigmoid: return 1 / (1 + exp(-x));
         case TOR_FN_relu: return x < 0 ? 0 : x;
         case TOR_FN_gelu_erf: return x * 0.5 * erfc(-x * 0.70710678118654752440);
-        case TOR_FN_gelu_tanh: return x / (1 + exp(-1.5957691216057307117 * (x + 0.044715 * x * x * x)));
+        case TOR_FN_gelu_tanh:
+            return x / (1 + exp(-1.5957691216057307117 * (x + 0.044715 * x * x * x)));
         case TOR_FN_silu: return x / (1 + exp(-x));
         case TOR_FN_hardsigmoid: return (x + 3 < 0 ? 0 : x + 3 > 6 ? 6 : x + 3) / 6;
         default: return x;
     }
 }
 
-// ATen's hardswish, remainder and floor division, whose intermediate roundings are part of the answer.
+// ATen's hardswish, remainder and floor division, whose intermediate roundings are part of the
+// answer.
 static double float_rounded(TorScalarFn fn, double x, double y, bool single) {
     if (fn == TOR_FN_hardswish) {
         double product = x * (x + 3 < 0 ? 0 : x + 3 > 6 ? 6 : x + 3);
@@ -88,7 +90,8 @@ static double float_rounded(TorScalarFn fn, double x, double y, bool single) {
 static int64_t int_pow(int64_t x, int64_t y) {
     if (y < 0) return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
     uint64_t power = 1;
-    for (uint64_t base = (uint64_t)x, e = (uint64_t)y; e; e >>= 1, base *= base) power *= e & 1 ? base : 1;
+    for (uint64_t base = (uint64_t)x, e = (uint64_t)y; e; e >>= 1, base *= base)
+        power *= e & 1 ? base : 1;
     return (int64_t)power;
 }
 
@@ -107,8 +110,10 @@ static int64_t int_of(TorScalarFn fn, int64_t x, int64_t y, int64_t z, TorDtype 
         case TOR_FN_remainder: return differs ? rest + y : rest;
         case TOR_FN_fmod: return rest;
         case TOR_FN_pow: return int_pow(x, y);
-        case TOR_FN_minimum: case TOR_FN_fmin: return x < y ? x : y;
-        case TOR_FN_maximum: case TOR_FN_fmax: return x > y ? x : y;
+        case TOR_FN_minimum:
+        case TOR_FN_fmin: return x < y ? x : y;
+        case TOR_FN_maximum:
+        case TOR_FN_fmax: return x > y ? x : y;
         case TOR_FN_bit_and: return x & y;
         case TOR_FN_bit_or: return x | y;
         case TOR_FN_bit_xor: return x ^ y;
@@ -125,7 +130,8 @@ static int64_t int_of(TorScalarFn fn, int64_t x, int64_t y, int64_t z, TorDtype 
 
 static bool bool_of(TorScalarFn fn, TorScalar a, TorScalar b) {
     bool floats = tor_dtype_is_float(a.dtype);
-    bool less = floats ? a.f < b.f : a.i < b.i, equal = floats ? a.f == b.f : a.i == b.i, more = floats ? a.f > b.f : a.i > b.i;
+    bool less = floats ? a.f < b.f : a.i < b.i, equal = floats ? a.f == b.f : a.i == b.i,
+         more = floats ? a.f > b.f : a.i > b.i;
     switch (fn) {
         case TOR_FN_eq: return equal;
         case TOR_FN_ne: return !equal;
@@ -147,7 +153,8 @@ static TorScalar apply(const TorInstr *instr, const TorScalar *v) {
         return (TorScalar){.dtype = TOR_bool, .i = bool_of(fn, v[0], v[1])};
     }
     if (!tor_dtype_is_float(type)) {
-        return tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = int_of(fn, v[0].i, v[1].i, v[2].i, type)}, type);
+        return tor_scalar_cast(
+            (TorScalar){.dtype = TOR_int64, .i = int_of(fn, v[0].i, v[1].i, v[2].i, type)}, type);
     }
     double f = fn == TOR_FN_remainder || fn == TOR_FN_div_floor || fn == TOR_FN_hardswish
                    ? float_rounded(fn, v[0].f, v[1].f, type != TOR_float64)
@@ -178,16 +185,18 @@ static TorScalar value(const Ref *ref, TorOperand operand) {
 }
 
 static bool is_row(const TorProgram *p, const TorInstr *instr) {
-    return instr->dst.kind == TOR_OPERAND_ROW || (instr->dst.kind == TOR_OPERAND_OUTPUT && p->output_row[instr->dst.index]);
+    return instr->dst.kind == TOR_OPERAND_ROW ||
+           (instr->dst.kind == TOR_OPERAND_OUTPUT && p->output_row[instr->dst.index]);
 }
 
-// Runs row instructions of one stage, or the element instructions of all stages up to it; outputs are
-// written in their own stage.
+// Runs row instructions of one stage, or the element instructions of all stages up to it; outputs
+// are written in their own stage.
 static void run_instrs(Ref *ref, int stage, bool row) {
     const TorProgram *p = ref->args->program;
     for (int i = 0; i < p->n_instrs; i++) {
         const TorInstr *instr = &p->instr[i];
-        if (is_row(p, instr) != row || (row ? instr->stage != stage : instr->stage > stage)) continue;
+        if (is_row(p, instr) != row || (row ? instr->stage != stage : instr->stage > stage))
+            continue;
         TorScalar v[3];
         for (int s = 0; s < 3; s++) v[s] = value(ref, instr->src[s]);
         TorScalar result = apply(instr, v);
@@ -206,13 +215,17 @@ typedef struct {
 } Acc;
 
 static void accumulate(Acc *acc, const TorReduction *r, TorScalar x, int64_t position) {
-    bool floats = tor_dtype_is_float((TorDtype)r->type), max = r->kind == TOR_REDUCE_max || r->kind == TOR_REDUCE_argmax;
+    bool floats = tor_dtype_is_float((TorDtype)r->type),
+         max = r->kind == TOR_REDUCE_max || r->kind == TOR_REDUCE_argmax;
     double delta = x.f - acc->mean;
     bool first = acc->n++ == 0, truth = floats ? x.f != 0 : x.i != 0;
     switch (r->kind) {
-        case TOR_REDUCE_sum: floats ? (acc->f += x.f) : (acc->i = (int64_t)((uint64_t)acc->i + (uint64_t)x.i)); break;
+        case TOR_REDUCE_sum:
+            floats ? (acc->f += x.f) : (acc->i = (int64_t)((uint64_t)acc->i + (uint64_t)x.i));
+            break;
         case TOR_REDUCE_prod:
-            floats ? (acc->f = (first ? 1 : acc->f) * x.f) : (acc->i = (int64_t)((uint64_t)(first ? 1 : acc->i) * (uint64_t)x.i));
+            floats ? (acc->f = (first ? 1 : acc->f) * x.f)
+                   : (acc->i = (int64_t)((uint64_t)(first ? 1 : acc->i) * (uint64_t)x.i));
             break;
         case TOR_REDUCE_length: acc->f = (double)(acc->i = acc->n); break;
         case TOR_REDUCE_any: acc->i |= truth; break;
@@ -222,7 +235,10 @@ static void accumulate(Acc *acc, const TorReduction *r, TorScalar x, int64_t pos
             acc->squares += delta * (x.f - acc->mean);
             break;
         default: {
-            bool better = floats ? (max ? x.f > acc->f : x.f < acc->f) || (isnan(x.f) && !isnan(acc->f)) : max ? x.i > acc->i : x.i < acc->i;
+            bool better =
+                floats ? (max ? x.f > acc->f : x.f < acc->f) || (isnan(x.f) && !isnan(acc->f))
+                : max  ? x.i > acc->i
+                       : x.i < acc->i;
             if (!first && !better) break;
             if (floats) acc->f = x.f;
             if (!floats) acc->i = x.i;
@@ -240,12 +256,17 @@ static void finish(Ref *ref, const Acc *acc, const TorReduction *r) {
     } else if (r->kind == TOR_REDUCE_any || r->kind == TOR_REDUCE_all) {
         *row = (TorScalar){.dtype = TOR_bool, .i = acc->n ? acc->i : r->kind == TOR_REDUCE_all};
     } else if (r->kind == TOR_REDUCE_moments) {
-        row[0] = tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = acc->n ? acc->mean : NAN}, type);
-        row[1] = tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = acc->n ? acc->squares / (double)acc->n : NAN}, type);
+        row[0] =
+            tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = acc->n ? acc->mean : NAN}, type);
+        row[1] = tor_scalar_cast(
+            (TorScalar){.dtype = TOR_float64, .f = acc->n ? acc->squares / (double)acc->n : NAN},
+            type);
     } else {
         int empty = r->kind == TOR_REDUCE_prod && acc->n == 0;
-        *row = floats ? tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = empty ? 1 : acc->f}, type)
-                      : tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = empty ? 1 : acc->i}, type);
+        *row =
+            floats
+                ? tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = empty ? 1 : acc->f}, type)
+                : tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = empty ? 1 : acc->i}, type);
     }
 }
 
@@ -277,7 +298,9 @@ void tor_map_run_ref(const TorMapArgs *args) {
             for (int64_t position = 0; position < length; position++) {
                 run_instrs(&ref, stage, false);
                 for (int i = 0; i < p->n_reductions; i++) {
-                    if (p->reduction[i].stage == stage) accumulate(&acc[i], &p->reduction[i], value(&ref, p->reduction[i].src), position);
+                    if (p->reduction[i].stage == stage)
+                        accumulate(&acc[i], &p->reduction[i], value(&ref, p->reduction[i].src),
+                                   position);
                 }
                 next(ref.at, args->size, outer, args->rank);
             }

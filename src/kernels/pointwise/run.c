@@ -19,28 +19,34 @@ void tor_run_start(TorRun *run, const TorMapArgs *args, const TorBound *bound, u
     run->slot[0] = NULL;  // what an operand that an op lacks names
     for (int k = 0; k < ready->n_inputs + ready->n_outputs; k++) {
         int out = k - ready->n_inputs;
-        run->bytes[k] = (uint8_t)tor_dtype_size((TorDtype)(out < 0 ? program->input_type[k] : program->output_type[out]));
+        run->bytes[k] = (uint8_t)tor_dtype_size(
+            (TorDtype)(out < 0 ? program->input_type[k] : program->output_type[out]));
         run->slot_of[k] = (uint8_t)(out < 0 ? SLOT_INPUT + k : SLOT_OUTPUT + out);
         run->base[k] = args->data[k];
-        if (out < 0 ? ready->read_inputs >> k & 1 : !program->output_row[out]) run->active[run->n_active++] = (uint8_t)k;
+        if (out < 0 ? ready->read_inputs >> k & 1 : !program->output_row[out])
+            run->active[run->n_active++] = (uint8_t)k;
         run->slot[run->slot_of[k]] = run->base[k];
         run->has_gathers |= bound->access[k] == TOR_ACCESS_gather;
     }
-    for (int i = 0; i < program->n_imms; i++) run->slot[SLOT_IMM + i] = (uint8_t *)(uintptr_t)&ready->imm[i];
+    for (int i = 0; i < program->n_imms; i++)
+        run->slot[SLOT_IMM + i] = (uint8_t *)(uintptr_t)&ready->imm[i];
     uint8_t *row = scratch + bound->row_at;
     for (int r = 0; ready->n_reductions && r < TOR_ROW_SLOTS; r++) {
         run->slot[SLOT_ROW + r] = ready->row_bytes[r] ? row : NULL;
         if (!ready->row_bytes[r]) continue;
         row += (bound->row_lanes * 8 + 63) / 64 * 64;
     }
-    for (int i = 0; i < ready->n_bufs; i++) run->slot[SLOT_BUF + i] = scratch + bound->buf_at + (size_t)i * bound->tile_bytes;
-    for (int i = 0; i < 3; i++) run->slot[SLOT_SPLAT + i] = scratch + bound->splat_at + (size_t)i * bound->tile_bytes;
+    for (int i = 0; i < ready->n_bufs; i++)
+        run->slot[SLOT_BUF + i] = scratch + bound->buf_at + (size_t)i * bound->tile_bytes;
+    for (int i = 0; i < 3; i++)
+        run->slot[SLOT_SPLAT + i] = scratch + bound->splat_at + (size_t)i * bound->tile_bytes;
 }
 
 void tor_run_row_ops(TorRun *run, int stage, int64_t n) {
     const TorBound *bound = run->bound;
     for (int i = 0; i < bound->n_ops; i++) {
-        if (bound->op[i].row && bound->op[i].stage == stage) tor_run_op(&bound->op[i], run->slot, n);
+        if (bound->op[i].row && bound->op[i].stage == stage)
+            tor_run_op(&bound->op[i], run->slot, n);
     }
 }
 
@@ -53,7 +59,8 @@ void tor_walk_start(TorWalk *walk, const TorRun *run, int from, int to, int64_t 
         int64_t size = run->args->size[d];
         walk->at[d] = position % size;
         position /= size;
-        for (int k = 0; k < operands; k++) walk->offset[k] += walk->at[d] * run->args->stride[k][d] * run->bytes[k];
+        for (int k = 0; k < operands; k++)
+            walk->offset[k] += walk->at[d] * run->args->stride[k][d] * run->bytes[k];
     }
 }
 
@@ -63,7 +70,8 @@ void tor_walk_next(TorWalk *walk, const TorRun *run) {
         int64_t size = run->args->size[d];
         bool carries = ++walk->at[d] == size;
         int64_t steps = carries ? 1 - size : 1;
-        for (int k = 0; k < operands; k++) walk->offset[k] += steps * run->args->stride[k][d] * run->bytes[k];
+        for (int k = 0; k < operands; k++)
+            walk->offset[k] += steps * run->args->stride[k][d] * run->bytes[k];
         if (!carries) return;
         walk->at[d] = 0;
     }
@@ -84,7 +92,9 @@ static void accumulate(TorRun *run, int stage, int64_t n, int64_t position, TorA
 static void move_kept(TorRun *run, int64_t position) {
     const TorReady *ready = run->ready;
     for (int i = 0; i < ready->n_bufs; i++) {
-        if (ready->buf_kept[i]) run->slot[SLOT_BUF + i] = run->scratch + run->bound->keep_at[i] + (size_t)position * ready->buf_bytes[i];
+        if (ready->buf_kept[i])
+            run->slot[SLOT_BUF + i] =
+                run->scratch + run->bound->keep_at[i] + (size_t)position * ready->buf_bytes[i];
     }
 }
 
@@ -106,7 +116,9 @@ static void run_chunks(TorRun *run, int stage, int64_t begin, int64_t end, TorAc
             } else if (bound->access[k] == TOR_ACCESS_gather) {
                 uint8_t *buffer = run->scratch + bound->gather_at[k];
                 int64_t stride = args->stride[k][inner];
-                if (k < run->ready->n_inputs) tor_tile_gather(buffer, from + at * stride * run->bytes[k], run->bytes[k], stride, n);
+                if (k < run->ready->n_inputs)
+                    tor_tile_gather(buffer, from + at * stride * run->bytes[k], run->bytes[k],
+                                    stride, n);
                 from = buffer;
             }
             run->slot[run->slot_of[k]] = from;
@@ -120,7 +132,8 @@ static void run_chunks(TorRun *run, int stage, int64_t begin, int64_t end, TorAc
             if (k < run->ready->n_inputs || bound->access[k] != TOR_ACCESS_gather) continue;
             int64_t stride = args->stride[k][inner];
             uint8_t *to = run->base[k] + walk.offset[k] + at * stride * run->bytes[k];
-            if (tor_writes(run, k, stage)) tor_tile_scatter(to, run->slot[run->slot_of[k]], run->bytes[k], stride, n);
+            if (tor_writes(run, k, stage))
+                tor_tile_scatter(to, run->slot[run->slot_of[k]], run->bytes[k], stride, n);
         }
         if (++chunk == bound->chunks) {
             chunk = 0;
@@ -151,18 +164,22 @@ void tor_run_block_in(TorRun *run, int64_t row, int64_t rows, bool fixed) {
             case TOR_ACCESS_direct: from += row * bound->inner * run->bytes[k]; break;
             case TOR_ACCESS_scalar: break;
             case TOR_ACCESS_fixed:
-                if (fixed) tor_block_gather(buffer, from, run->bytes[k], 0, NULL, NULL, NULL, 1, bound->inner, args->stride[k][inner]);
+                if (fixed)
+                    tor_block_gather(buffer, from, run->bytes[k], 0, NULL, NULL, NULL, 1,
+                                     bound->inner, args->stride[k][inner]);
                 // One row, then what is there doubled.
                 for (int64_t have = 1; fixed && have < bound->rows; have *= 2) {
                     int64_t more = TOR_MIN(have, bound->rows - have);
-                    memcpy(buffer + have * bound->inner * run->bytes[k], buffer, (size_t)(more * bound->inner) * run->bytes[k]);
+                    memcpy(buffer + have * bound->inner * run->bytes[k], buffer,
+                           (size_t)(more * bound->inner) * run->bytes[k]);
                 }
                 from = buffer;
                 break;
             default:
                 if (k < run->ready->n_inputs) {
-                    tor_block_gather(buffer, from, run->bytes[k], inner - space, args->size + space, args->stride[k] + space, index + space,
-                                     rows, bound->inner, args->stride[k][inner]);
+                    tor_block_gather(buffer, from, run->bytes[k], inner - space, args->size + space,
+                                     args->stride[k] + space, index + space, rows, bound->inner,
+                                     args->stride[k][inner]);
                 }
                 from = buffer;
                 break;
@@ -180,9 +197,12 @@ void tor_run_block_out(TorRun *run, int64_t row, int64_t rows, int stage) {
     block_index(run, row, index);
     for (int i = 0; i < run->n_active; i++) {
         int k = run->active[i];
-        if (k < run->ready->n_inputs || bound->access[k] != TOR_ACCESS_gather || !tor_writes(run, k, stage)) continue;
-        tor_block_scatter(run->base[k], run->slot[run->slot_of[k]], run->bytes[k], inner - space, args->size + space, args->stride[k] + space,
-                          index + space, rows, bound->inner, args->stride[k][inner]);
+        if (k < run->ready->n_inputs || bound->access[k] != TOR_ACCESS_gather ||
+            !tor_writes(run, k, stage))
+            continue;
+        tor_block_scatter(run->base[k], run->slot[run->slot_of[k]], run->bytes[k], inner - space,
+                          args->size + space, args->stride[k] + space, index + space, rows,
+                          bound->inner, args->stride[k][inner]);
     }
 }
 
@@ -208,7 +228,8 @@ void tor_run_tiles(TorRun *run, int stage, int64_t begin, int64_t end, TorAcc *a
     }
 }
 
-void tor_run_map(const TorMapArgs *args, const TorBound *bound, int64_t begin, int64_t end, uint8_t *scratch) {
+void tor_run_map(const TorMapArgs *args, const TorBound *bound, int64_t begin, int64_t end,
+                 uint8_t *scratch) {
     TorRun run;
     tor_run_start(&run, args, bound, scratch);
     tor_run_tiles(&run, 0, begin, end, NULL);

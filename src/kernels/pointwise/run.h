@@ -9,12 +9,12 @@ typedef struct {
     const TorBound *bound;
     const TorReady *ready;
     uint8_t *scratch;
-    uint8_t written[TOR_PROGRAM_OUTPUTS];      ///< stage that writes it
+    uint8_t written[TOR_PROGRAM_OUTPUTS];  ///< stage that writes it
     bool has_gathers;
-    int n_active;                              ///< operands that are read or written, row outputs aside
-    uint8_t active[TOR_MAP_OPERANDS];          ///< their numbers
+    int n_active;                      ///< operands that are read or written, row outputs aside
+    uint8_t active[TOR_MAP_OPERANDS];  ///< their numbers
     uint8_t slot_of[TOR_MAP_OPERANDS], bytes[TOR_MAP_OPERANDS];
-    uint8_t *base[TOR_MAP_OPERANDS];           ///< where this outer position's elements begin
+    uint8_t *base[TOR_MAP_OPERANDS];  ///< where this outer position's elements begin
     uint8_t *slot[SLOT_COUNT];
 } TorRun;
 
@@ -39,7 +39,8 @@ typedef struct {
 void tor_walk_start(TorWalk *walk, const TorRun *run, int from, int to, int64_t position);
 void tor_walk_next(TorWalk *walk, const TorRun *run);
 
-/// Runs tiles [begin, end) of the space at run->base. With `acc`, the stage's reductions take them in.
+/// Runs tiles [begin, end) of the space at run->base. With `acc`, the stage's reductions take them
+/// in.
 void tor_run_tiles(TorRun *run, int stage, int64_t begin, int64_t end, TorAcc *acc);
 /// Block tiles: points the slots at inner rows [row, row + rows), gathering what does not lie flat
 /// (`fixed`: also what is the same for every tile); and scatters outputs that do not.
@@ -47,6 +48,8 @@ void tor_run_block_in(TorRun *run, int64_t row, int64_t rows, bool fixed);
 void tor_run_block_out(TorRun *run, int64_t row, int64_t rows, int stage);
 
 /// Whether `stage` writes output operand k.
-static inline bool tor_writes(const TorRun *run, int k, int stage) { return run->written[k - run->ready->n_inputs] == stage; }
+static inline bool tor_writes(const TorRun *run, int k, int stage) {
+    return run->written[k - run->ready->n_inputs] == stage;
+}
 
 #endif

@@ -4,7 +4,8 @@
 
 static void start(const TorReady *ready, int stage, TorAcc *acc) {
     for (int i = 0; i < ready->n_reductions; i++) {
-        if (ready->reduce[i].stage == stage) tor_acc_start(&acc[i], ready->reduce[i].kind, ready->reduce[i].type);
+        if (ready->reduce[i].stage == stage)
+            tor_acc_start(&acc[i], ready->reduce[i].kind, ready->reduce[i].type);
     }
 }
 
@@ -12,11 +13,13 @@ static void finish(TorRun *run, int stage, const TorAcc *acc) {
     const TorReady *ready = run->ready;
     for (int i = 0; i < ready->n_reductions; i++) {
         const TorRowOp *op = &ready->reduce[i];
-        if (op->stage == stage) tor_acc_finish(&acc[i], op, run->slot[op->row], run->slot[op->row + 1]);
+        if (op->stage == stage)
+            tor_acc_finish(&acc[i], op, run->slot[op->row], run->slot[op->row + 1]);
     }
 }
 
-void tor_run_rows(const TorMapArgs *args, const TorBound *bound, int64_t begin, int64_t end, uint8_t *scratch) {
+void tor_run_rows(const TorMapArgs *args, const TorBound *bound, int64_t begin, int64_t end,
+                  uint8_t *scratch) {
     TorRun run;
     TorAcc acc[TOR_PROGRAM_REDUCTIONS];
     TorWalk walk;
@@ -24,7 +27,8 @@ void tor_run_rows(const TorMapArgs *args, const TorBound *bound, int64_t begin, 
     const int operands = run.ready->n_inputs + run.ready->n_outputs, stages = run.ready->n_stages;
     // A last stage of row ops alone needs no pass over the row.
     int element_ops = 0;
-    for (int i = 0; i < bound->n_ops; i++) element_ops += !bound->op[i].row && bound->op[i].stage == stages - 1;
+    for (int i = 0; i < bound->n_ops; i++)
+        element_ops += !bound->op[i].row && bound->op[i].stage == stages - 1;
     tor_walk_start(&walk, &run, 0, args->rank - args->row_rank, begin);
     for (int64_t item = begin; item < end; item++) {
         for (int k = 0; k < operands; k++) run.base[k] = (uint8_t *)args->data[k] + walk.offset[k];
@@ -33,7 +37,8 @@ void tor_run_rows(const TorMapArgs *args, const TorBound *bound, int64_t begin, 
             for (int k = 0; k < operands; k++) run.slot[run.slot_of[k]] = run.base[k];
             tor_run_row_ops(&run, stage, 1);
             if (!last) start(run.ready, stage, acc);
-            if (!last || element_ops) tor_run_tiles(&run, stage, 0, bound->length ? bound->tiles : 0, last ? NULL : acc);
+            if (!last || element_ops)
+                tor_run_tiles(&run, stage, 0, bound->length ? bound->tiles : 0, last ? NULL : acc);
             if (!last) finish(&run, stage, acc);
         }
         tor_walk_next(&walk, &run);
@@ -47,7 +52,8 @@ static void run_by_row(const TorRun *run, const TorBoundOp *op, int64_t rows, in
     const uint8_t at[4] = {op->dst, op->src[0], op->src[1], op->src[2]};
     for (int i = 0; i < 3; i++) slot[SLOT_SPLAT + i] = run->slot[SLOT_SPLAT + i];
     for (int i = 0; i < 4; i++) {
-        bool row_value = at[i] >= SLOT_ROW && at[i] < SLOT_BUF, scalar = i > 0 && (op->scalars >> (i - 1) & 1);
+        bool row_value =
+            at[i] >= SLOT_ROW && at[i]<SLOT_BUF, scalar = i> 0 && (op->scalars >> (i - 1) & 1);
         step[i] = row_value ? op->bytes[i] : scalar ? 0 : op->bytes[i] * length;
         slot[at[i]] = run->slot[at[i]];
     }
@@ -85,7 +91,8 @@ static void reduce_group(TorRun *run, int stage, int64_t rows, int64_t length) {
             partial(&part, x, length);
             ((float *)row)[r] = (float)part.f;
         }
-        for (int64_t r = 0; !plain && r < rows; r++, x += step, row += bytes, second += second ? bytes : 0) {
+        for (int64_t r = 0; !plain && r < rows;
+             r++, x += step, row += bytes, second += second ? bytes : 0) {
             TorPartial part;
             TorAcc acc;
             if (partial) partial(&part, x, length);
@@ -113,12 +120,14 @@ static void row_outputs(TorRun *run, int64_t row, int64_t rows, bool scatter) {
                 index[d] = rest % args->size[d];
                 rest /= args->size[d];
             }
-            tor_block_scatter(run->base[k], buffer, run->bytes[k], outer, args->size, args->stride[k], index, rows, 1, 1);
+            tor_block_scatter(run->base[k], buffer, run->bytes[k], outer, args->size,
+                              args->stride[k], index, rows, 1, 1);
         }
     }
 }
 
-void tor_run_group(const TorMapArgs *args, const TorBound *bound, int64_t begin, int64_t end, uint8_t *scratch) {
+void tor_run_group(const TorMapArgs *args, const TorBound *bound, int64_t begin, int64_t end,
+                   uint8_t *scratch) {
     TorRun run;
     tor_run_start(&run, args, bound, scratch);
     const int stages = run.ready->n_stages;
