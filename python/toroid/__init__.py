@@ -16,7 +16,7 @@ __all__ = ["Unsupported", "__version__", "explain", "refresh", "stats"]
 
 
 def refresh(model: Any = None) -> None:
-    """Have packed weights checked by content and packed again where they changed.
+    """Make stale all that was made from weights; each is made again at its next use.
 
     Needed after writes that PyTorch's version counters do not see: through numpy, DLPack or raw
     memory.
@@ -24,7 +24,7 @@ def refresh(model: Any = None) -> None:
     Parameters
     ----------
     model : torch.nn.Module, optional
-        Taken for readability; all packed weights of the process are checked.
+        Taken for readability: what was made from the weights of other models is stale too.
     """
     _core.refresh()
 

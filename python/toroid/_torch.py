@@ -277,6 +277,11 @@ def is_random(target: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in target.tags or not target._schema.returns
 
 
+def is_effect(target: Any) -> bool:
+    """Whether a target passes on a token that orders side effects; tokens are None at run time."""
+    return target is torch.ops.higher_order.with_effects
+
+
 def is_mutable(target: Any) -> bool:
     """Whether a target writes any of its arguments."""
     return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable

@@ -31,11 +31,11 @@ class Options:
     precision : str or None
         "f32" or "bf16"; None follows the environment (see `ambient_precision`).
     release_weights : bool
-        Free the originals of packed weights. Not supported yet.
+        Free the originals of packed weights. Not there yet.
     verbose : int
         1 reports each compiled graph on the logger "toroid".
     reference : bool
-        Run every step by its plain reference kernel.
+        Run every step by its plain reference kernel. Not there yet.
     """
 
     strict: bool = False
@@ -80,8 +80,8 @@ def _check(name: str, value: Any) -> None:
         return
     if name in ("threads", "verbose") and (type(value) is not int or value < 0):
         raise ValueError(f"option {name!r}: expected an integer of at least 0, got {value!r}")
-    if name == "release_weights" and value:
-        raise _core.Unsupported("option 'release_weights' is not supported yet")
+    if name in ("release_weights", "reference") and value:
+        raise _core.Unsupported(f"option {name!r} is not there yet")
     if name == "precision" and value is not None:
         if value not in PRECISIONS:
             raise ValueError(

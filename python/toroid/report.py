@@ -59,16 +59,14 @@ class GraphReport:
 
     def __str__(self) -> str:
         if self.fallback is not None:
-            return f"{self.kind} graph: run by PyTorch: {self.fallback}"
+            return f"{self.kind} graph, run by PyTorch: {self.fallback}"
         stats = self.stats
         head = (
-            f"{self.kind} graph: {stats['native_nodes']} native nodes, "
-            f"{len(self.externals)} external, {stats['steps']} steps, "
+            f"{self.kind} graph: {_count(stats['native_nodes'], 'native node')}, "
+            f"{_count(len(self.externals), 'external node')}, {_count(stats['steps'], 'step')}, "
             f"weights {_bytes(stats['weight_bytes'])}, arena {_bytes(stats['arena_bytes'])}"
         )
-        rows = [
-            (e.target, e.origin, e.reason.removeprefix(f"{e.target}: ")) for e in self.externals
-        ]
+        rows = [e.row() for e in self.externals]
         return head + ("\n" + _table(("external node", "origin", "reason"), rows) if rows else "")
 
 
@@ -89,10 +87,14 @@ class Explanation:
 
     @property
     def breaks(self) -> list[str]:
-        """Reasons of Dynamo's graph breaks."""
+        """Places and reasons of Dynamo's graph breaks."""
         ends = {id(g.graph_break): g.graph_break for g in self.graphs}
         return [
-            e.reason for e in ends.values() if e is not None and getattr(e, "graph_break", False)
+            f"{e.user_stack[-1].filename}:{e.user_stack[-1].lineno}: {e.reason.splitlines()[0]}"
+            if e.user_stack
+            else e.reason.splitlines()[0]
+            for e in ends.values()
+            if e is not None and getattr(e, "graph_break", False)
         ]
 
     @property
@@ -121,12 +123,15 @@ class Explanation:
         return "\n".join(parts)
 
     def __str__(self) -> str:
+        left = sum(g.fallback is not None for g in self.graphs)
         lines = [
-            f"{len(self.graphs)} graphs, {len(self.breaks)} graph breaks, "
-            f"{self.native} native nodes, {len(self.externals)} external"
+            f"{_count(len(self.graphs), 'graph')}, {_count(len(self.breaks), 'graph break')}, "
+            f"{_count(self.native, 'native node')}, "
+            f"{_count(len(self.externals), 'external node')}"
+            + (f", {_count(left, 'graph')} run by PyTorch" if left else "")
         ]
-        lines += [f"  graph break: {reason}" for reason in self.breaks]
-        lines += [str(g) for g in self.graphs]
+        lines += [f"graph break at {reason}" for reason in self.breaks]
+        lines += [f"[{i}] {g}" for i, g in enumerate(self.graphs)]
         return "\n".join(lines)
 
 
@@ -176,6 +181,10 @@ def explain(
     with listen() as reports:
         result = torch.compile(model, backend=fresh)(*inputs, **kwargs)
     return Explanation(list(reports), result)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _bytes(count: int) -> str:

@@ -4,12 +4,13 @@
 
 #include "aten/build.h"
 
-#define TOR_ATEN_TABLES(X)                                                                  \
-    X(integers)                                                                             \
-    X(pointwise)                                                                            \
-    X(compare)                                                                              \
-    X(activation) X(convert) X(create) X(view) X(slice) X(join) X(reduce) X(norm) X(matmul) \
-        X(attention) X(conv) X(index)
+#define TOR_ATEN_TABLES(X)                                                                         \
+    X(integers)                                                                                    \
+    X(pointwise)                                                                                   \
+    X(compare)                                                                                     \
+    X(activation)                                                                                  \
+    X(convert) X(create) X(view) X(slice) X(join) X(reduce) X(norm) X(matmul) X(attention) X(conv) \
+        X(index)
 
 #define X(theme) extern const TorAtenTable tor_aten_##theme##_ops;
 TOR_ATEN_TABLES(X)

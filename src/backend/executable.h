@@ -78,7 +78,7 @@ void tor_exe_end(TorCall **call);
 
 /// Tells the frozen table that tensor `uid` is gone; what was made from it is freed. Any thread.
 void tor_frozen_forget(uint64_t uid);
-/// Makes every packed weight stale: all are checked by content and repacked at their next use.
+/// Makes everything that was made from frozen tensors stale: it is made again at its next use.
 void tor_frozen_refresh(void);
 
 typedef struct {

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "backend/internal.h"
 #include "base/alloc.h"
@@ -99,14 +98,11 @@ TorFrozenEntry *tor_frozen_find(const uint64_t key[2], const TorFrozenState *sou
 ToroidStatus tor_frozen_create(TorFrozenEntry **out, const uint64_t key[2],
                                const TorFrozenState *sources, int n_sources, size_t bytes) {
     TorFrozenEntry *e = tor_alloc_zero(sizeof *e + (size_t)n_sources * sizeof *sources);
-    if (e) e->data = tor_alloc(bytes);
+    if (e) e->data = tor_alloc_large(bytes);
     if (!e || !e->data) {
         tor_free(e);
         return tor_no_memory();
     }
-    if (bytes >= 4u << 20)
-        madvise((void *)(((uintptr_t)e->data + 4095) & ~(uintptr_t)4095), bytes - 4096,
-                MADV_HUGEPAGE);
     memcpy(e->key, key, sizeof e->key);
     if (n_sources) memcpy(e->sources, sources, (size_t)n_sources * sizeof *sources);
     e->n_sources = n_sources;

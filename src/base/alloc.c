@@ -5,6 +5,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static _Atomic uint64_t allocations;
 static _Atomic uint64_t until_failure;  // 0: off; 1: the next one fails
@@ -17,19 +20,28 @@ static bool told_to_fail(void) {
     return false;
 }
 
-void *tor_alloc(size_t bytes) {
+static void *alloc_aligned(size_t bytes, size_t alignment) {
     void *memory = NULL;
-    // aligned_alloc() wants a multiple of the alignment.
     size_t rounded = (bytes + TOR_CACHE_LINE - 1) / TOR_CACHE_LINE * TOR_CACHE_LINE;
     if (bytes == 0) rounded = TOR_CACHE_LINE;
     if (rounded >= bytes && rounded <= PTRDIFF_MAX && !told_to_fail()) {
-        memory = aligned_alloc(TOR_CACHE_LINE, rounded);
+        if (posix_memalign(&memory, alignment, rounded) != 0) memory = NULL;
     }
     if (memory == NULL) {
         tor_no_memory();
         return NULL;
     }
     atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    return memory;
+}
+
+void *tor_alloc(size_t bytes) { return alloc_aligned(bytes, TOR_CACHE_LINE); }
+
+void *tor_alloc_large(size_t bytes) {
+    if (bytes < HUGE_PAGE) return tor_alloc(bytes);
+    void *memory = alloc_aligned(bytes, HUGE_PAGE);
+    // Advice only: it may be refused where the kernel has no huge pages.
+    if (memory != NULL) (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memory;
 }
 

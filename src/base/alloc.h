@@ -10,6 +10,8 @@
 /// Zero bytes give a valid pointer. Free with tor_free().
 void *tor_alloc(size_t bytes);
 void *tor_alloc_zero(size_t bytes);
+/// For blocks of megabytes that kernels stream: on huge pages where the system has them.
+void *tor_alloc_large(size_t bytes);
 void tor_free(void *memory);
 
 /// Grows an array from tor_alloc() so that it holds at least `count` items; keeps its content.

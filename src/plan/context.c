@@ -1,6 +1,7 @@
 // Binding a skeleton to sizes, and running it.
 #include <string.h>
 
+#include "base/log.h"
 #include "plan/memory.h"
 #include "plan/step.h"
 
@@ -199,6 +200,12 @@ static ToroidStatus index_error(const TorContext *c, size_t step) {
     return status == TOROID_OK ? tor_invalid("index out of range") : status;
 }
 
+static void log_time(const TorContext *c, size_t call, double seconds) {
+    const TorStep *step = &c->plan->steps[c->call_step[call]];
+    tor_log(3, "step %4u  %10.1f us  %-10s %s", c->call_step[call], seconds * 1e6, step->kind->name,
+            step->node->origin ? step->node->origin : tor_op_name(step->node->op));
+}
+
 ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
     const TorPlan *plan = c->plan;
     for (size_t i = 0; i < c->n_moving; i++) {
@@ -215,8 +222,10 @@ ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
     TorTeam team;
     tor_team_begin(&team, threads, c->scratch.base, scratch);
     ToroidStatus status = TOROID_OK;
+    const bool timed = tor_log_level() >= 3;
     for (size_t i = 0; i < c->n_calls && status == TOROID_OK; i++) {
         const TorRegionCall *call = &c->calls[i];
+        double start = timed ? tor_now() : 0;
         if (call->run) {
             tor_team_run(&team, call->run, call->args, call->items);
             // At once, while the index tensor is still there to be named in the message.
@@ -225,6 +234,7 @@ ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
             tor_team_rest(&team);
             status = tor_external_run(plan, call->args, token);
         }
+        if (timed) log_time(c, i, tor_now() - start);
     }
     tor_team_end(&team);
     return status;

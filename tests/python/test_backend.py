@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import toroid as package
-from support import assert_no_more_graphs, assert_same, reports, toroid
+from support import assert_no_more_graphs, assert_same, fake_strides, reports, toroid
 from torch._dynamo.exc import BackendCompilerFailed
 from toroid import _core
 from toroid import backend as backend_module
@@ -40,7 +40,8 @@ def compile_with(**kwargs):
         ({"threads": -1}, "at least 0"),
         ({"threads": True}, "at least 0"),
         ({"precision": "int3"}, "expected one of f32, bf16"),
-        ({"release_weights": True}, "not supported yet"),
+        ({"release_weights": True}, "not there yet"),
+        ({"reference": True}, "not there yet"),
     ],
 )
 def test_wrong_options_say_what_was_expected(options, message):
@@ -60,7 +61,7 @@ def test_wrong_mode():
         {"strict": True},
         {"freeze": False},
         {"precision": "f32"},
-        {"reference": True},
+        {"reference": False},
     ],
 )
 def test_options_are_taken(options):
@@ -167,7 +168,7 @@ def check(f, *args, **kwargs):
             for a in args
         ]
     )
-    assert_same(toroid(f, **kwargs)(*args), want)
+    assert_same(toroid(f, **kwargs)(*args), want, fake=fake_strides(f, *args))
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -479,6 +480,44 @@ def test_explain():
     assert len(found.graphs) == 2 and len(found.breaks) == 1
     assert [e.target for e in found.externals] == ["toroid_test.halve.default"]
     text = str(found)
-    assert "2 graphs, 1 graph breaks" in text and "toroid_test.halve.default" in text
+    assert text.startswith("2 graphs, 1 graph break, ")
+    assert f"graph break at {__file__}:" in text and "toroid_test.halve.default" in text
+    assert "graph_break()" in found.breaks[0] and "\n" not in found.breaks[0]
     assert "relu" in found.passes()
     assert found.steps()
+
+
+def test_explain_counts_in_words():
+    text = str(package.explain(lambda x: torch.relu(x), torch.randn(3)))
+    head, first = text.split("\n")
+    assert head == "1 graph, 0 graph breaks, 1 native node, 0 external nodes"
+    assert first.startswith("[0] inference graph: 1 native node, 0 external nodes, 1 step, weights")
+
+
+def test_explain_says_why_a_graph_stays_with_pytorch():
+    text = str(package.explain(lambda x: x * 2, torch.randn(3, dtype=torch.complex64)))
+    assert "1 graph run by PyTorch" in text.split("\n")[0]
+    assert "complex64" in text.split("\n")[1]
+
+
+# ------------------------------------------------------------------ effect tokens
+
+
+def inverse(x):
+    # AOTAutograd orders the error check of inv() by a token, which is None at run time.
+    return torch.linalg.inv(x) @ x
+
+
+def test_side_effects_leave_the_graph_to_pytorch():
+    x = torch.randn(3, 3)
+    found, got = reports(toroid(inverse), x)
+    assert_same(got, inverse(x))
+    assert "_linalg_check_errors" in found[0].fallback and "token" in found[0].fallback
+    with pytest.raises(torch.linalg.LinAlgError):
+        toroid(inverse)(torch.zeros(3, 3))
+
+
+def test_side_effects_are_unsupported_with_strict():
+    with pytest.raises(BackendCompilerFailed, match="token") as error:
+        toroid(inverse, options={"strict": True})(torch.randn(3, 3))
+    assert isinstance(error.value.inner_exception, package.Unsupported)

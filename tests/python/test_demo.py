@@ -1,0 +1,62 @@
+"""The demo and the benchmark run to their ends."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import transformers as T
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_demo(capsys):
+    load(ROOT / "examples" / "demo.py").main(["--sentences", "20", "--batch", "8"])
+    text = capsys.readouterr().out
+    assert "with 1 compiled graph(s) for all lengths" in text
+    assert float(text.split("between embeddings is ")[1].split()[0].rstrip(".")) < 1e-5
+    assert "railway travel at night?" in text and "The night train" in text
+    assert "1 graph, 0 graph breaks" in text and "0 external nodes" in text
+
+
+def test_bench(capsys, tmp_path, monkeypatch, threads):
+    run = load(ROOT / "bench" / "run.py")
+    config = T.BertConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
+    )
+
+    def tiny():
+        model = run.OneTensor(T.BertModel(config), "input_ids", "last_hidden_state")
+        return model, run.tokens(1, 8)
+
+    def broken(model, x, threads):
+        raise RuntimeError("this engine does not work")
+
+    monkeypatch.setitem(run.MODELS, "tiny", tiny)
+    monkeypatch.setitem(run.ENGINES, "broken", broken)
+    file = tmp_path / "out.json"
+    arguments = ["--models", "tiny", "--seconds", "0.1", "--threads", "1", "--json", str(file)]
+    assert run.main([*arguments, "--engines", "eager,toroid"]) == 0
+    rows = json.loads(file.read_text())["results"]["tiny"]
+    assert rows["eager"]["ratio"] == rows["eager"]["error_ratio"] == 1
+    assert rows["toroid"]["ms"] > 0 and 0 < rows["toroid"]["error_ratio"] < 3
+    assert run.main([*arguments, "--engines", "eager,broken"]) == 1
+    assert "this engine does not work" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run.main(["--models", "no_such_model"])
+    assert "is none of bert, minilm, gpt2, resnet50" in capsys.readouterr().err
