@@ -166,6 +166,7 @@ void tor_exe_end(TorCall **ended) {
     tor_frozen_set_release(exe, &call->set);
     pthread_mutex_lock(&exe->lock);
     exe->arena_bytes = TOR_MAX(exe->arena_bytes, (uint64_t)tor_context_arena_bytes(call->context));
+    exe->input_bytes = tor_context_input_bytes(call->context);
     exe->binds = TOR_MAX(exe->binds, tor_context_binds(call->context));
     int idle = 0;
     for (const TorCall *c = exe->idle; c; c = c->next) idle++;
@@ -189,6 +190,7 @@ void tor_exe_stats(const TorExecutable *exe, TorExeStats *stats) {
     pthread_mutex_lock(&e->lock);
     stats->arena_bytes = e->arena_bytes;
     stats->binds = e->binds;
+    stats->input_bytes = e->input_bytes;
     stats->contexts = e->contexts;
     for (size_t r = 0; e->sets && r < e->prologue.count; r++)
         stats->weight_bytes += tor_frozen_bytes(e->sets->entries[r]);

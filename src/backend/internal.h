@@ -56,7 +56,7 @@ struct TorExecutable {
     pthread_mutex_t lock;  ///< for what follows; held for pointer work only
     TorFrozenSet *sets;    ///< most recently used first
     TorCall *idle;
-    uint64_t contexts, binds, arena_bytes;
+    uint64_t contexts, binds, arena_bytes, input_bytes;
 };
 
 /// Finds or makes the results for the states in call->states, and gives the call a reference.

@@ -243,6 +243,9 @@ ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
 TorPlanOutput *tor_context_outputs(TorContext *c) { return c->outputs; }
 int64_t tor_context_int(const TorContext *c, TorDim dim) { return c->ints[dim]; }
 size_t tor_context_arena_bytes(const TorContext *c) { return c->arena_bytes + c->shared_bytes; }
+uint64_t tor_context_input_bytes(const TorContext *c) {
+    return c->bound ? (uint64_t)c->ints[c->plan->input_bytes] : 0;
+}
 uint64_t tor_context_binds(const TorContext *c) { return c->binds; }
 void tor_context_trim(TorContext *c) {
     tor_region_trim(&c->arena);

@@ -196,6 +196,7 @@ static ToroidStatus index_step(TorPlan *plan, const TorNode *node, const TorView
     } else {
         nest_of_rows(&n, axis);
     }
+    if (scatter) tor_step_writes(plan, data, n.d->rank, n.d->size);
     TOR_TRY(tor_step_pointer(plan, data, offsetof(TorIndexArgs, data)));
     return tor_step_pointer(plan, other, offsetof(TorIndexArgs, other));
 }

@@ -58,6 +58,7 @@ static ToroidStatus copy_step(TorPlan *plan, const TorNode *node, const TorView 
             tor_int_add(plan->g, start.offset, tor_int_mul(plan->g, last, from->stride[i]));
     }
     TOR_TRY(tor_step_pointer(plan, &start, offsetof(TorCopyArgs, src)));
+    tor_step_writes(plan, to, to->rank, to->dim);
     return tor_step_pointer(plan, to, offsetof(TorCopyArgs, dst));
 }
 

@@ -137,6 +137,13 @@ ToroidStatus tor_step_pointer(TorPlan *plan, const TorView *view, size_t field) 
     return TOROID_OK;
 }
 
+void tor_step_writes(TorPlan *plan, const TorView *to, int rank, const TorDim *size) {
+    if (plan->storages[to->storage].kind != TOR_STORAGE_INPUT) return;
+    TorDim element = tor_int_const(plan->g, (int64_t)tor_dtype_size(to->dtype));
+    TorDim bytes = tor_int_mul(plan->g, tor_int_product(plan->g, size, rank), element);
+    plan->input_bytes = tor_int_add(plan->g, plan->input_bytes, bytes);
+}
+
 void tor_step_shared(TorPlan *plan, size_t field) {
     plan->steps[plan->n_steps - 1].shared_at = field;
 }
@@ -218,6 +225,7 @@ ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g) {
     if (!plan) return tor_no_memory();
     plan->g = g;
     plan->n_values = g->next_value;
+    plan->input_bytes = tor_int_const(g, 0);
     ToroidStatus status = tor_arena_create(&plan->arena);
     if (status == TOROID_OK) {
         plan->storage_of = tor_arena_alloc(plan->arena, (plan->n_values + 1) * sizeof(int));

@@ -66,6 +66,8 @@ int64_t tor_context_int(const TorContext *c, TorDim dim);
 /// @return TOROID_INVALID for an index out of range, or the status of an external node
 ToroidStatus tor_context_run(TorContext *c, int threads, void *token);
 size_t tor_context_arena_bytes(const TorContext *c);
+/// Bytes that a run with the sizes of the last bind writes into graph inputs (cache updates).
+uint64_t tor_context_input_bytes(const TorContext *c);
 uint64_t tor_context_binds(const TorContext *c);
 /// Gives the arena's pages back to the system.
 void tor_context_trim(TorContext *c);

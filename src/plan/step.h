@@ -89,6 +89,7 @@ struct TorPlan {
     uint32_t n_values;
     int *output_of;  ///< graph output -> position among the returned ones; -1
     int n_returned;
+    TorDim input_bytes;     ///< that a run writes into graph inputs
     TorExternalFn external;
     void *external_user;
     struct TorLifetimes *lifetimes;
@@ -107,6 +108,8 @@ ToroidStatus tor_step_add(TorPlan *plan, const TorStepKind *kind, const TorNode 
                           size_t data_bytes, size_t args_bytes, void *data);
 /// Points a field of the last step's arguments at a view; extends the storage's life to this step.
 ToroidStatus tor_step_pointer(TorPlan *plan, const TorView *view, size_t field);
+/// The last step writes `size` elements of `to`: counted if that is memory of a graph input.
+void tor_step_writes(TorPlan *plan, const TorView *to, int rank, const TorDim *size);
 /// The last step needs a workspace; `field` of its arguments takes it.
 void tor_step_shared(TorPlan *plan, size_t field);
 
