@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import torch
@@ -178,7 +179,7 @@ def test_pytorchs_own_error_without_a_gpu(x):
 
     with pytest.raises((AssertionError, RuntimeError), match="CUDA"):
         f(x)
-    with pytest.raises(Exception, match="CUDA"):
+    with pytest.raises(torch._dynamo.exc.TorchRuntimeError, match="CUDA|cuda"):
         toroid(f)(x)
 
 
@@ -352,20 +353,23 @@ def test_a_signal_in_an_external_node(hooked):
     assert_same(compiled(x), torch.full((3,), 3.0))
 
 
-def test_a_signal_at_any_time(model):
-    compiled = toroid(model)
-    x = torch.randn(512, 8)
-    with torch.no_grad():
-        want = model(x)
-        compiled(x)
-        for i in range(5):
-            timer = threading.Timer(0.01 + 0.003 * i, os.kill, (os.getpid(), signal.SIGINT))
+def test_a_signal_at_any_time():
+    # The executable itself: under Dynamo's guards some signals get lost with any backend.
+    backend_module.initialise()
+    graph = _core.Graph()
+    value = graph.add_input("x", "float32", [256, 256])
+    graph.set_outputs([graph.call("aten.cumsum.default", (value, 1), {}, "y")], [None], [])
+    run = graph.compile([], ())
+    x = torch.randn(256, 256)
+    for i in range(5):
+        timer = threading.Timer(0.01 + 0.003 * i, os.kill, (os.getpid(), signal.SIGINT))
+        end = time.monotonic() + 20
+        with pytest.raises(KeyboardInterrupt):
             timer.start()
-            with pytest.raises(KeyboardInterrupt):
-                while True:
-                    compiled(x)
-            timer.join()
-        assert_same(compiled(x), want, atol=1e-5)
+            while time.monotonic() < end:
+                run([x])
+        timer.join()
+    assert_same(run([x])[0], x.cumsum(1), rtol=1e-4, atol=1e-4)
 
 
 def test_an_external_node_may_call_a_compiled_model(model, x, hooked):

@@ -5,6 +5,9 @@
 // multiply-add has the latency of eight.
 #include "base/simd.h"
 #include "kernels/gemm/contract.h"
+#if defined(TOR_ISA_avx2)
+#include "kernels/gemm/loop_6x16.h"
+#endif
 
 enum { NV = 2, NR = NV * VF32, UNROLL = 4 };
 
@@ -73,6 +76,15 @@ TOR_INLINE void tile(int rows, int chains, bool packed, bool ahead, const TorGem
     const float *base[BASES], *b = t->b;
     int64_t lda = t->lda, ldb = packed ? NR : t->ldb, k = t->kc;
     UNROLLED for (int i = 0; i < bases; i++) base[i] = a + GROUP * i * lda;
+#if defined(TOR_ISA_avx2)
+    if (rows == 6 && packed && !ahead && k >= TOR_LOOP_6X16_UNROLL) {
+        int64_t turns = k / TOR_LOOP_6X16_UNROLL, done = turns * TOR_LOOP_6X16_UNROLL;
+        // Two turns of the loop below are one of this.
+        tor_loop_6x16(acc[0], a, lda, b, turns, next, 2 * next_step);
+        UNROLLED for (int i = 0; i < bases; i++) base[i] += done;
+        b += done * ldb, next += 2 * turns * next_step, k -= done;
+    }
+#endif
     for (; k >= UNROLL; k -= UNROLL) {
         UNROLLED for (int u = 0; u < UNROLL; u++) {
             step(acc[u % chains], rows, base, lda, u, b + u * ldb);
@@ -145,7 +157,8 @@ TOR_INLINE void panel(bool packed, const TorGemmTile *t) {
         switch (rows) {
             ROWS(1)
             ROWS(2)
-            ROWS(3) ROWS(4)
+            ROWS(3)
+            ROWS(4)
 #if MR >= 6
                 ROWS(5) ROWS(6)
 #endif
