@@ -2,8 +2,8 @@
 
     python examples/demo.py [--sentences 256] [--batch 32]
 
-Encodes sentences in batches of like length (mean pooling), answers queries by cosine similarity, and
-prints times, the largest difference of the embeddings, and what ran natively.
+Encodes sentences in batches of like length (mean pooling), answers queries by cosine similarity,
+and prints times, the largest difference of the embeddings, and what ran natively.
 """
 
 import argparse
@@ -110,7 +110,9 @@ def main(argv=None):
                 best[name] = min(seconds, best.get(name, seconds))
     print(f"{'':8}{'first result':>14}{'all sentences':>16}{'sentences/s':>14}")
     for name in encoders:
-        print(f"{name:8}{first[name]:>12.2f} s{best[name]:>14.2f} s{len(texts) / best[name]:>14.0f}")
+        print(
+            f"{name:8}{first[name]:>12.2f} s{best[name]:>14.2f} s{len(texts) / best[name]:>14.0f}"
+        )
     difference = (embeddings["eager"] - embeddings["toroid"]).abs().max().item()
     print(f"\nToroid takes {best['toroid'] / best['eager']:.2f} of eager's time,")
     print(f"with {len(compilations)} compiled graph(s) for all lengths;")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -62,7 +62,10 @@ def run_aot(
     count = len(example_inputs)
     kept = remove_known_floats(gm)
     # The cache wants results that it can serialise.
-    with config.patch(force_autograd_cache=False, enable_autograd_cache=False), _no_restart_for_floats():
+    with (
+        config.patch(force_autograd_cache=False, enable_autograd_cache=False),
+        _no_restart_for_floats(),
+    ):
         run = aot_autograd(
             fw_compiler=forward,
             bw_compiler=backward,
@@ -134,7 +137,7 @@ def _float_symbols(expressions: Iterable[Any]) -> set[Any]:
 
 @contextlib.contextmanager
 def _no_restart_for_floats() -> Iterator[None]:
-    """Tell AOTAutograd that every Python float has been seen to, so that none needs a second run."""
+    """Tell AOTAutograd that all Python floats are seen to, so that none needs a second run."""
     from torch._dynamo.exc import TensorifyScalarRestartAnalysis
     from torch._dynamo.symbolic_convert import TensorifyState
 

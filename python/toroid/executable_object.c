@@ -259,7 +259,8 @@ static PyObject *executable_stats(PyObject *object, PyObject *Py_UNUSED(ignored)
         {"external_nodes", s.external_nodes},
         {"arena_bytes", s.arena_bytes},
         {"binds", s.binds},
-        {"contexts", s.contexts}, {"input_bytes", s.input_bytes},
+        {"contexts", s.contexts},
+        {"input_bytes", s.input_bytes},
         {"weight_bytes", s.weight_bytes},
     };
     PyObject *dict = PyDict_New();

@@ -195,7 +195,9 @@ class _Lowering:
 
     def call(self, node: Node) -> Any:
         if _torch.is_effect(node.target):
-            raise NotLowerable(f"{node.args[1]}: it is a side effect that PyTorch orders by a token")
+            raise NotLowerable(
+                f"{node.args[1]}: it is a side effect that PyTorch orders by a token"
+            )
         if _torch.is_mutable(node.target):
             return self.write(node)
         if _torch.is_getitem(node.target):

@@ -87,7 +87,7 @@ typedef struct {
     uint64_t steps, native_nodes, external_nodes;  ///< of this executable
     uint64_t arena_bytes;                          ///< largest arena bound so far
     uint64_t binds, contexts;
-    uint64_t input_bytes;                                 ///< written into graph inputs by the last call
+    uint64_t input_bytes;   ///< written into graph inputs by the last call
     uint64_t weight_bytes;  ///< packed bytes this executable uses (last set)
 } TorExeStats;
 void tor_exe_stats(const TorExecutable *exe,

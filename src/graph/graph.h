@@ -23,18 +23,19 @@ typedef struct TorValue TorValue;
 typedef uint32_t TorDim;
 #define TOR_NO_DIM UINT32_MAX
 
-#define TOR_INT_OPS(X)                                                                          \
-    X(const)  /* value */                                                                       \
-    X(scalar) /* graph input a is an integer: its value */                                      \
-    X(size)   /* size of dim b of tensor input a */                                             \
-    X(stride) /* its stride in elements */                                                      \
-    X(add)                                                                                      \
-    X(sub)                                                                                      \
-    X(mul) X(floordiv) /* Python's //; 0 if b == 0 */                                           \
-        X(mod)         /* Python's % */                                                         \
-        X(pow) X(min) X(max)                                                                    \
-            X(broadcast)        /* a if b == 1, b if a == 1, a if equal; else the bind fails */ \
-        X(eq) X(ne) X(lt) X(le) /* 0 or 1 */
+// clang-format off
+#define TOR_INT_OPS(X)                                                         \
+    X(const)     /* value */                                                   \
+    X(scalar)    /* graph input a is an integer: its value */                  \
+    X(size)      /* size of dim b of tensor input a */                         \
+    X(stride)    /* its stride in elements */                                  \
+    X(add) X(sub) X(mul)                                                       \
+    X(floordiv)  /* Python's //; 0 if b == 0 */                                \
+    X(mod)       /* Python's %; 0 if b == 0 */                                 \
+    X(pow) X(min) X(max)                                                       \
+    X(broadcast) /* a if b == 1, b if a == 1, a if equal; else the bind fails */ \
+    X(eq) X(ne) X(lt) X(le) /* 0 or 1 */
+// clang-format on
 
 typedef enum {
 #define X(name) TOR_INT_##name,
@@ -83,16 +84,16 @@ ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32
 
 // ---------------------------------------------------------------- attributes
 
-#define TOR_ATTRS(X)                                                                               \
-    X(index)                                                                                       \
-    X(blob)                                                                                        \
-    X(weak) X(value) X(dtype) X(dims) X(start) X(step) X(fstart) X(fstep) X(into) X(axes) X(axis)  \
-        X(strides) X(offset) X(keepdim) X(correction) X(count) X(eps) X(has_gamma) X(has_beta)     \
-            X(scale) X(causal) X(nan_rows) X(stride) X(padding) X(dilation) X(groups)              \
-                X(transposed) X(output_padding) X(kernel) X(ceil_mode) X(count_include_pad)        \
-                    X(divisor) X(low) X(high) X(accumulate) X(reduce) X(trans) X(precision)        \
-                        X(program) X(callable) X(reason) X(random) X(operands) X(packed) X(k) X(n) \
-                            X(epilogue) X(inplace) X(has_bias)
+// clang-format off
+#define TOR_ATTRS(X)                                                                  \
+    X(index) X(blob) X(weak) X(value) X(dtype) X(dims) X(start) X(step) X(fstart)     \
+    X(fstep) X(into) X(axes) X(axis) X(strides) X(offset) X(keepdim) X(correction)    \
+    X(count) X(eps) X(has_gamma) X(has_beta) X(scale) X(causal) X(nan_rows)           \
+    X(stride) X(padding) X(dilation) X(groups) X(transposed) X(output_padding)        \
+    X(kernel) X(ceil_mode) X(count_include_pad) X(divisor) X(low) X(high)             \
+    X(accumulate) X(reduce) X(trans) X(precision) X(program) X(callable) X(reason)    \
+    X(random) X(operands) X(packed) X(k) X(n) X(epilogue) X(inplace) X(has_bias)
+// clang-format on
 
 typedef enum {
 #define X(name) TOR_ATTR_##name,

@@ -89,7 +89,7 @@ struct TorPlan {
     uint32_t n_values;
     int *output_of;  ///< graph output -> position among the returned ones; -1
     int n_returned;
-    TorDim input_bytes;     ///< that a run writes into graph inputs
+    TorDim input_bytes;  ///< that a run writes into graph inputs
     TorExternalFn external;
     void *external_user;
     struct TorLifetimes *lifetimes;

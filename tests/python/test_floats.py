@@ -1,4 +1,4 @@
-"""Python floats with dynamic shapes: captured once, right for every value, guarded as in PyTorch."""
+"""Python floats with dynamic shapes: one capture, right for every value, guarded as in PyTorch."""
 
 import pytest
 import torch

@@ -13,10 +13,10 @@ import pytest
 import torch
 import toroid as package
 from support import assert_same, listen, reports, toroid
+from torch._dynamo.exc import BackendCompilerFailed
 from toroid import _core
 from toroid import backend as backend_module
 from toroid.options import Options, parse
-from torch._dynamo.exc import BackendCompilerFailed
 
 
 class Model(torch.nn.Module):

@@ -154,18 +154,17 @@ TOR_INLINE void panel(bool packed, const TorGemmTile *t) {
     for (int64_t i = 0; i < chunks; i++) {
         int64_t rows = low + (i < high);
         bool ahead = packed && chunks == 1;
+        // clang-format off
         switch (rows) {
-            ROWS(1)
-            ROWS(2)
-            ROWS(3)
-            ROWS(4)
+            ROWS(1) ROWS(2) ROWS(3) ROWS(4)
 #if MR >= 6
-                ROWS(5) ROWS(6)
+            ROWS(5) ROWS(6)
 #endif
 #if MR >= 12
-                    ROWS(7) ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12)
+            ROWS(7) ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12)
 #endif
         }
+        // clang-format on
         next += iterations * next_step;
         a += rows * t->lda;
         c += rows * t->ldc;

@@ -92,9 +92,9 @@ void tor_gemm_bind(TorGemmArgs *args) {
     // a whose rows fall into few sets of the cache is copied.
     bool clash = args->a_row % 512 == 0 && plan->panels >= 8 && !once;
     plan->copy_a = args->pack_a || args->a_col != 1 || clash;
-    // m: a's block in half of L2, and low: what runs beside this on the core's other thread, or on the
-    // machine's other guests, takes its part of the cache. Measured: 48 rows lose nothing alone and
-    // win up to 10 % in company. Many rows pay for a higher block with less traffic of b.
+    // m: a's block in half of L2, and low: what runs beside this on the core's other thread, or on
+    // the machine's other guests, takes its part of the cache. Measured: 48 rows lose nothing alone
+    // and win up to 10 % in company. Many rows pay for a higher block with less traffic of b.
     int64_t rows = TOR_MIN(l2 / 2 / (args->kc * 4), m <= 512 ? 8 * mr : 16 * mr);
     rows = TOR_MAX(rows, 2 * mr);
     if (!args->mc) {

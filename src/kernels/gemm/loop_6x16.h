@@ -1,8 +1,9 @@
 /// The inner loop of the 6x16 tile for AVX2, in assembly.
 ///
 /// A core that runs another thread beside this one decodes three instructions a cycle for each. The
-/// tile's 12 multiply-adds take six cycles at best; the loop that a compiler makes of f32.simd.c has
-/// 24 instructions for them, this one 21. Measured on such a core: 5 % faster; equal on an idle one.
+/// tile's 12 multiply-adds take six cycles at best; the loop that a compiler makes of f32.simd.c
+/// has 24 instructions for them, this one 21. Measured on such a core: 5 % faster; equal on an idle
+/// one.
 #ifndef TOR_KERNELS_GEMM_LOOP_6X16_H
 #define TOR_KERNELS_GEMM_LOOP_6X16_H
 

@@ -50,17 +50,18 @@ TOR_INLINE int64_t f64_int64(double x) {
     X(t, uint8, x)     \
     X(t, int8, x) X(t, int16, x) X(t, int32, x) X(t, int64, x) X(t, float32, x) X(t, float64, x)
 // A float32 out of int32's range has no low byte, so uint8 may go through int32 as well.
-#define ALL(X)                                                                                  \
-    FROM_INT(X, bool)                                                                           \
-    FROM_INT(X, uint8)                                                                          \
-    FROM_INT(X, int8) FROM_INT(X, int16) FROM_INT(X, int32) FROM_INT(X, int64)                  \
-        X(float32, bool, x != 0) X(float32, uint8, f32_int32(x)) X(float32, int8, f32_int32(x)) \
-            X(float32, int16, f32_int32(x)) X(float32, int32, f32_int32(x))                     \
-                X(float32, int64, f32_int64(x)) X(float32, float32, x) X(float32, float64, x)   \
-                    X(float64, bool, x != 0) X(float64, uint8, f64_int64(x))                    \
-                        X(float64, int8, f64_int32(x)) X(float64, int16, f64_int32(x))          \
-                            X(float64, int32, f64_int32(x)) X(float64, int64, f64_int64(x))     \
-                                X(float64, float32, x) X(float64, float64, x)
+// clang-format off
+#define ALL(X)                                                                              \
+    FROM_INT(X, bool) FROM_INT(X, uint8) FROM_INT(X, int8) FROM_INT(X, int16)               \
+    FROM_INT(X, int32) FROM_INT(X, int64) X(float32, bool, x != 0)                          \
+    X(float32, uint8, f32_int32(x)) X(float32, int8, f32_int32(x))                          \
+    X(float32, int16, f32_int32(x)) X(float32, int32, f32_int32(x))                         \
+    X(float32, int64, f32_int64(x)) X(float32, float32, x) X(float32, float64, x)           \
+    X(float64, bool, x != 0) X(float64, uint8, f64_int64(x))                                \
+    X(float64, int8, f64_int32(x)) X(float64, int16, f64_int32(x))                          \
+    X(float64, int32, f64_int32(x)) X(float64, int64, f64_int64(x))                         \
+    X(float64, float32, x) X(float64, float64, x)
+// clang-format on
 ALL(CAST)
 
 extern const TorTileFn TOR_KERNEL(tor_pointwise_cast_any)[TOR_DTYPE_COUNT][TOR_DTYPE_COUNT];
