@@ -110,13 +110,13 @@ static PyObject *run(TorPyExecutable *exe, TorPyFrame *frame, PyObject *list) {
     int threads = exe->threads ? exe->threads : tor_py_threads();
     if (threads < 0) return NULL;
     TorCall *call = NULL;
-    ToroidStatus status = tor_exe_begin(exe->exe, frame->inputs, &call);
+    ToroidStatus status = tor_exe_begin(exe->exe, frame->inputs, threads, &call);
     if (status != TOROID_OK) return tor_py_raise(status);
     TorCallOutput *outputs = tor_exe_outputs(call);
     PyObject *result = NULL;
     if (make_outputs(exe, frame, outputs) == 0) {
         PyThreadState *state = PyEval_SaveThread();
-        status = tor_exe_run(call, threads, frame);
+        status = tor_exe_run(call, frame);
         PyEval_RestoreThread(state);
         if (status == TOROID_OK) {
             result = collect(exe, frame, outputs);

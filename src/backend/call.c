@@ -134,10 +134,12 @@ static ToroidStatus begin(TorCall *call, const TorCallInput *inputs) {
     return TOROID_OK;
 }
 
-ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, TorCall **out) {
+ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, int threads,
+                           TorCall **out) {
     TorCall *call;
     *out = NULL;
     TOR_TRY(take_call(exe, &call));
+    call->threads = TOR_MAX(exe->options.threads > 0 ? exe->options.threads : threads, 1);
     ToroidStatus status = begin(call, inputs);
     if (status == TOROID_OK)
         *out = call;
@@ -153,9 +155,8 @@ TorCallOutput *tor_exe_outputs(TorCall *call) {
     return (TorCallOutput *)tor_context_outputs(call->context);
 }
 
-ToroidStatus tor_exe_run(TorCall *call, int threads, void *token) {
-    if (call->exe->options.threads > 0) threads = call->exe->options.threads;
-    return tor_context_run(call->context, TOR_MAX(threads, 1), token);
+ToroidStatus tor_exe_run(TorCall *call, void *token) {
+    return tor_context_run(call->context, call->threads, token);
 }
 
 void tor_exe_end(TorCall **ended) {

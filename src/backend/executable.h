@@ -57,7 +57,7 @@ typedef struct {
 
 typedef struct {
     TorHost host;
-    int threads;            ///< 0: as tor_exe_run is told
+    int threads;            ///< 0: as tor_exe_begin is told
     bool freeze;            ///< use frozen inputs (true by default)
     bool reference;         ///< every step by its reference kernel
     const char *precision;  ///< "f32"; "bf16" is TOROID_UNSUPPORTED where no kernel has it
@@ -67,13 +67,15 @@ typedef struct {
 ToroidStatus tor_exe_compile(TorExecutable **out, TorGraph **graph, const TorOptions *options);
 void tor_exe_destroy(TorExecutable **exe);
 
-ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, TorCall **call);
+/// `threads` >= 1, for packing and for the run; the option of that name wins.
+ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, int threads,
+                           TorCall **call);
 /// Does something that was made ahead depend on this input? Only then are its uid and version read.
 bool tor_exe_tracks(const TorExecutable *exe, uint32_t input);
 int tor_exe_output_count(const TorExecutable *exe);
 TorCallOutput *tor_exe_outputs(TorCall *call);
-/// `threads` >= 1. Returns TOROID_INVALID for an index out of range in the data.
-ToroidStatus tor_exe_run(TorCall *call, int threads, void *token);
+/// Returns TOROID_INVALID for an index out of range in the data.
+ToroidStatus tor_exe_run(TorCall *call, void *token);
 void tor_exe_end(TorCall **call);
 
 /// Tells the frozen table that tensor `uid` is gone; what was made from it is freed. Any thread.

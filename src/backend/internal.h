@@ -32,6 +32,7 @@ struct TorCall {
     TorExecutable *exe;
     TorContext *context;
     TorFrozenSet *set;
+    int threads;
     TorPlanInput *inputs;    ///< the host's, then the prologue's results
     TorFrozenState *states;  ///< scratch for the check
 };

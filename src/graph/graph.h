@@ -193,7 +193,7 @@ struct TorValue {
     int rank;
     TorDim dim[TOR_MAX_RANK];
     TorUse *uses;  ///< head of the list; NULL: dead
-    // Set by passes (see passes/layout and passes/alias); before that has_layout is false and the
+    // Set by passes (see passes/layout.h); before that has_layout is false and the
     // value is thought of as row-major.
     bool has_layout;
     TorValue *storage;  ///< the value whose memory this one lives in; itself if it owns memory

@@ -129,7 +129,7 @@ static inline TorExecutable *compile_with(TorOptions options) {
 }
 static inline TorExecutable *compile(void) { return compile_with((TorOptions){.freeze = true}); }
 
-static inline ToroidStatus begin(TorExecutable *exe, TorCall **call) {
+static inline ToroidStatus begin_with(TorExecutable *exe, int threads, TorCall **call) {
     TorCallInput in[64] = {{0}};
     for (int i = 0; i < 64 && given[i]; i++)
         in[i] = (TorCallInput){.data = given[i]->memory,
@@ -138,13 +138,17 @@ static inline ToroidStatus begin(TorExecutable *exe, TorCall **call) {
                                .value = given[i]->value,
                                .uid = given[i]->uid,
                                .version = given[i]->version};
-    return tor_exe_begin(exe, in, call);
+    return tor_exe_begin(exe, in, threads, call);
+}
+
+static inline ToroidStatus begin(TorExecutable *exe, TorCall **call) {
+    return begin_with(exe, 2, call);
 }
 
 /// Fills `out` with one tensor for each output; an input itself where that is returned.
 static inline ToroidStatus call_exe(TorExecutable *exe, int threads, Tensor **out) {
     TorCall *call;
-    TOR_TRY(begin(exe, &call));
+    TOR_TRY(begin_with(exe, threads, &call));
     TorCallOutput *o = tor_exe_outputs(call);
     for (int k = 0; k < tor_exe_output_count(exe); k++) {
         if (o[k].from_input >= 0) {
@@ -154,7 +158,7 @@ static inline ToroidStatus call_exe(TorExecutable *exe, int threads, Tensor **ou
         out[k] = new_tensor(o[k].dtype, o[k].rank, o[k].size, o[k].stride);
         o[k].data = out[k]->memory;
     }
-    ToroidStatus status = tor_exe_run(call, threads, NULL);
+    ToroidStatus status = tor_exe_run(call, NULL);
     tor_exe_end(&call);
     return status;
 }
