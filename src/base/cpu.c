@@ -17,6 +17,7 @@ static struct {
 } machine = {.l1d = 32 << 10, .l2 = 512 << 10, .l3 = 8 << 20, .model = "unknown CPU"};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool detected;
 static _Atomic uint32_t test_mask;
 
 static void note_cache(int level, size_t bytes) {
@@ -216,10 +217,16 @@ static void detect(void) {
     machine.features = without_orphans(found);
     detect_caches();
     detect_model();
+    atomic_store_explicit(&detected, true, memory_order_release);
+}
+
+// Planning asks often: one load instead of a call once the answer is there.
+static inline void need(void) {
+    if (!atomic_load_explicit(&detected, memory_order_acquire)) pthread_once(&once, detect);
 }
 
 uint32_t tor_cpu_features(void) {
-    pthread_once(&once, detect);
+    need();
     uint32_t removed = atomic_load_explicit(&test_mask, memory_order_relaxed);
     return removed == 0 ? machine.features : without_orphans(machine.features & ~removed);
 }
@@ -240,21 +247,21 @@ const char *tor_cpu_feature_names(uint32_t features, char *text, size_t bytes) {
 }
 
 const char *tor_cpu_model(void) {
-    pthread_once(&once, detect);
+    need();
     return machine.model;
 }
 
 size_t tor_cpu_l1d(void) {
-    pthread_once(&once, detect);
+    need();
     return machine.l1d;
 }
 
 size_t tor_cpu_l2(void) {
-    pthread_once(&once, detect);
+    need();
     return machine.l2;
 }
 
 size_t tor_cpu_l3(void) {
-    pthread_once(&once, detect);
+    need();
     return machine.l3;
 }
