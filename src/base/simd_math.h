@@ -198,12 +198,29 @@ TOR_INLINE vf32 vf32_erf(vf32 x) {
     return vf32_select((vi32)(t > vf32_set(0.927734375f)), large, vf32_erf_small(x));
 }
 
-/// x Phi(x). The tail is taken from erfc, so that negative x lose nothing to 1 + erf.
+/// x Phi(x), 3 ulp for x > 0 and 8e-7 absolute below (eager's own form loses as much to 1 + erf).
+/// Phi(x) - 1/2 is x P(x^2) / Q(x^2) on |x| <= 5.5 to 5e-8: a rational fit by least squares with
+/// Lawson's weights, one division instead of two branches and an exponential.
 TOR_INLINE vf32 vf32_gelu_erf(vf32 x) {
-    vf32 z = x * 0.70710678118654752f, t = vf32_abs(z), half = x * 0.5f;
-    vf32 tail = vf32_erfc_tail(t);
-    vf32 large = vf32_select((vi32)(x < vf32_set(0.0f)), tail, 2.0f - tail);
-    return half * vf32_select((vi32)(t > vf32_set(0.927734375f)), large, 1.0f + vf32_erf_small(z));
+    const vf32 edge = vf32_set(5.5f);
+    vf32 c = vf32_max(-edge, vf32_min(edge, x)), t = c * c;  // NaN passes
+    vf32 p = vf32_set(1.1200246980e-10f);
+    p = vf32_fma(p, t, vf32_set(-2.1725515609e-8f));
+    p = vf32_fma(p, t, vf32_set(3.0919140954e-6f));
+    p = vf32_fma(p, t, vf32_set(1.5885513858e-4f));
+    p = vf32_fma(p, t, vf32_set(4.4388980605e-3f));
+    p = vf32_fma(p, t, vf32_set(3.4865681082e-2f));
+    p = vf32_fma(p, t, vf32_set(3.9894226193e-1f));
+    vf32 q = vf32_set(5.8260757214e-5f);
+    q = vf32_fma(q, t, vf32_set(1.7660744488e-3f));
+    q = vf32_fma(q, t, vf32_set(2.8472255915e-2f));
+    q = vf32_fma(q, t, vf32_set(2.5406119227e-1f));
+    q = vf32_fma(q, t, vf32_set(1.0f));
+    vf32 phi = vf32_fma(c, p / q, vf32_set(0.5f));
+    // Beyond the edge Phi is 0 and 1 to the last bit.
+    vi32 low = (vi32)(x <= -edge), high = (vi32)(x >= edge);
+    phi = (vf32)((vi32)phi & ~low);
+    return x * vf32_select(high, vf32_set(1.0f), phi);
 }
 /// x (1 + tanh z) / 2 is x / (1 + e^-2z), z = sqrt(2/pi) (x + 0.044715 x^3).
 TOR_INLINE vf32 vf32_gelu_tanh(vf32 x) {
