@@ -148,6 +148,7 @@ static void sizes(void) {
                 broadcast);
             Problem p = make(b, h, g, m[i], n[j], d, e, wild, TOR_FILL_UNIFORM);
             p.args.causal = causal;
+            p.args.nan_rows = tor_check_coin();
             if (mask) add_mask(&p, mask, broadcast, wild);
             check(&p, 4e-6);
             tor_check_done();
@@ -181,13 +182,16 @@ static void exact(void) {
     }
 }
 
-/// Rows without keys are 0, with either kind of mask and across key tiles; n = 0 too.
+/// Rows without keys are 0, or NaN where nan_rows asks for it, with either kind of mask and across
+/// key tiles; 0 for n = 0 in any case.
 static void masked_rows(void) {
     for (int kind = 1; kind < 3; kind++)
-        for (int few = 0; few < 2; few++) {
+        for (int turn = 0; turn < 4; turn++) {
+            bool few = turn & 1, nan_rows = turn & 2;
             int64_t m = few ? 4 : 40, n = 300;
-            tor_check_case("kind=%d m=%d", kind, (int)m);
+            tor_check_case("kind=%d m=%d nan=%d", kind, (int)m, nan_rows);
             Problem p = make(1, 1, 1, m, n, 8, 8, false, TOR_FILL_UNIFORM);
+            p.args.nan_rows = nan_rows;
             add_mask(&p, (TorAttentionMask)kind, 3, false);
             for (int64_t i = 0; i < m;
                  i++)  // row 0: no key; row 1: the last tile only; row 2: the first only
@@ -203,12 +207,16 @@ static void masked_rows(void) {
             tor_attention_bind(&p.args);
             float *out = output(&p);
             run_on(&p.args, out, 1);
-            for (int64_t c = 0; c < 8; c++) TOR_CHECK(out[c * p.args.out_stride[3]] == 0);
+            for (int64_t c = 0; c < 8; c++) {
+                float got = out[c * p.args.out_stride[3]];
+                TOR_CHECK(nan_rows ? isnan(got) : got == 0);
+            }
             tor_check_done();
         }
     for (int64_t m = 1; m < 60; m += 50) {
         tor_check_case("n=0 m=%d", (int)m);
         Problem p = make(2, 2, 1, m, 0, 8, 8, false, TOR_FILL_UNIFORM);
+        p.args.nan_rows = true;
         tor_attention_bind(&p.args);
         float *out = output(&p);
         run_on(&p.args, out, 2);
