@@ -1,11 +1,15 @@
-// The thread pool. One region costs an atomic exchange a worker and an atomic subtraction by each;
-// the system is called only for workers that sleep.
+// The thread pool. One region costs an atomic exchange a worker and a few atomic additions; the
+// system is called only for workers that sleep.
 //
 // Each worker has one word that only the pool's owner advances:
 //     ticket << 1 | asleep
 // A worker that has waited long enough sets `asleep` and sleeps on the word (a futex); the owner's
-// exchange shows it whether a wake-up is due. The job is written before the tickets and read after
-// them, by those workers only that take part, so nobody reads it while it changes.
+// exchange shows it whether a wake-up is due.
+//
+// A region is cut into a few chunks for each thread, and threads take one after the other: a thread
+// that the system gives no CPU holds up no more than the chunk it is at. One that comes late finds
+// the gate closed and goes back to wait; nobody waits for it. The job is written while the gate is
+// closed and nobody is inside, and read inside only, so nobody reads it while it changes.
 #include "base/pool.h"
 
 #include <linux/futex.h>
@@ -24,6 +28,10 @@
 #define SPIN_SECONDS 50e-6
 #define PAUSES_A_ROUND 16  // between looks at the clock
 
+#define GATE_OPEN (UINT32_C(1) << 31)
+#define GATE_AWAITED (UINT32_C(1) << 30)  // the owner sleeps until nobody is inside
+#define GATE_INSIDE (GATE_AWAITED - 1)
+
 typedef struct {
     _Alignas(TOR_CACHE_LINE) _Atomic uint32_t word;
     int index;  // of its range; the caller's is 0
@@ -39,13 +47,15 @@ static struct {
     _Alignas(TOR_CACHE_LINE) TorRangeFn fn;
     const void *args;
     int64_t items;
+    int64_t chunks;
     int threads;
     uint8_t *scratch;
     size_t scratch_bytes;
 
-    _Alignas(TOR_CACHE_LINE) _Atomic uint32_t pending;  // workers at work << 1 | owner sleeps
-    _Alignas(TOR_CACHE_LINE) atomic_bool resting;       // spinning is over
-    atomic_bool crowded;                                // more threads than CPUs
+    _Alignas(TOR_CACHE_LINE) _Atomic int64_t next_chunk;
+    _Alignas(TOR_CACHE_LINE) _Atomic uint32_t gate;  // GATE_OPEN, GATE_AWAITED, workers inside
+    _Alignas(TOR_CACHE_LINE) atomic_bool resting;    // spinning is over
+    atomic_bool crowded;                             // more threads than CPUs
     Worker worker[MAX_WORKERS];
 } pool = {.generation = 1};
 
@@ -65,15 +75,15 @@ static void relax(void) {
 #endif
 }
 
-// Spins until the upper bits of `word` differ from `value` (for_change) or are `value`; false if it
-// takes too long or `stop` is set. Where threads outnumber CPUs, the one that is waited for may
-// need this CPU.
-static bool spin(_Atomic uint32_t *word, bool for_change, uint32_t value, const atomic_bool *stop) {
+// Spins until (word & mask) is `value`, or differs from it (for_change); false if it takes too long
+// or `stop` is set. Where threads outnumber CPUs, the one that is waited for may need this CPU.
+static bool spin(_Atomic uint32_t *word, uint32_t mask, bool for_change, uint32_t value,
+                 const atomic_bool *stop) {
     double start = 0;
     for (;;) {
         for (int i = 0; i < PAUSES_A_ROUND; i++) {
-            uint32_t upper = atomic_load_explicit(word, memory_order_acquire) >> 1;
-            if ((upper != value) == for_change) return true;
+            uint32_t bits = atomic_load_explicit(word, memory_order_acquire) & mask;
+            if ((bits != value) == for_change) return true;
             relax();
         }
         if (stop != NULL && atomic_load_explicit(stop, memory_order_relaxed)) return false;
@@ -86,7 +96,7 @@ static bool spin(_Atomic uint32_t *word, bool for_change, uint32_t value, const 
 
 // Waits for a ticket other than `seen`; returns it.
 static uint32_t next_ticket(Worker *worker, uint32_t seen) {
-    if (spin(&worker->word, true, seen, &pool.resting)) {
+    if (spin(&worker->word, ~UINT32_C(1), true, seen << 1, &pool.resting)) {
         return atomic_load_explicit(&worker->word, memory_order_acquire) >> 1;
     }
     uint32_t awake = seen << 1;
@@ -99,37 +109,57 @@ static uint32_t next_ticket(Worker *worker, uint32_t seen) {
     return atomic_load_explicit(&worker->word, memory_order_acquire) >> 1;
 }
 
-static void run_range(int index) {
-    int64_t begin, end;
-    tor_partition(pool.items, pool.threads, index, &begin, &end);
-    pool.fn(pool.args, begin, end, pool.scratch + (size_t)index * pool.scratch_bytes);
+static void run_chunks(int index) {
+    uint8_t *scratch = pool.scratch + (size_t)index * pool.scratch_bytes;
+    for (;;) {
+        int64_t chunk = atomic_fetch_add_explicit(&pool.next_chunk, 1, memory_order_relaxed);
+        if (chunk >= pool.chunks) return;
+        int64_t begin, end;
+        tor_partition(pool.items, (int)pool.chunks, (int)chunk, &begin, &end);
+        pool.fn(pool.args, begin, end, scratch);
+    }
+}
+
+static bool enter(void) {
+    uint32_t gate = atomic_load_explicit(&pool.gate, memory_order_relaxed);
+    do {
+        if (!(gate & GATE_OPEN)) return false;
+    } while (!atomic_compare_exchange_weak_explicit(&pool.gate, &gate, gate + 1,
+                                                    memory_order_acq_rel, memory_order_relaxed));
+    return true;
+}
+
+static void leave(void) {
+    uint32_t before = atomic_fetch_sub_explicit(&pool.gate, 1, memory_order_acq_rel);
+    if ((before & GATE_INSIDE) == 1 && (before & GATE_AWAITED)) futex_wake(&pool.gate);
 }
 
 static void *work(void *argument) {
     Worker *worker = argument;
     for (uint32_t seen = 0;;) {
         seen = next_ticket(worker, seen);
-        run_range(worker->index);
-        // The last one wakes an owner that went to sleep.
-        uint32_t before = atomic_fetch_sub_explicit(&pool.pending, 2, memory_order_acq_rel);
-        if (before == (2 | 1)) futex_wake(&pool.pending);
+        if (!enter()) continue;
+        // The open region may be a later one than the ticket's, and a smaller one.
+        if (worker->index < pool.threads) run_chunks(worker->index);
+        leave();
     }
     return NULL;
 }
 
-static void wait_for_workers(void) {
-    if (spin(&pool.pending, false, 0, NULL)) return;
-    uint32_t value = atomic_fetch_or(&pool.pending, 1) | 1;
-    while (value >> 1 != 0) {
-        futex_wait(&pool.pending, value);
-        value = atomic_load_explicit(&pool.pending, memory_order_acquire);
+static void close_gate(void) {
+    uint32_t gate = atomic_fetch_and_explicit(&pool.gate, ~GATE_OPEN, memory_order_acq_rel);
+    if (!(gate & GATE_INSIDE) || spin(&pool.gate, GATE_INSIDE, false, 0, NULL)) return;
+    gate = atomic_fetch_or(&pool.gate, GATE_AWAITED) | GATE_AWAITED;
+    while (gate & GATE_INSIDE) {
+        futex_wait(&pool.gate, gate);
+        gate = atomic_load_explicit(&pool.gate, memory_order_acquire);
     }
 }
 
 // The child has this thread only, whatever the parent's were doing.
 static void after_fork_in_child(void) {
     for (int i = 0; i < MAX_WORKERS; i++) atomic_store(&pool.worker[i].word, 0);
-    atomic_store(&pool.pending, 0);
+    atomic_store(&pool.gate, 0);
     pool.workers = 0;
     pool.generation++;
     atomic_store(&pool.owned, false);
@@ -189,10 +219,12 @@ void tor_team_run(TorTeam *team, TorRangeFn fn, const void *args, int64_t items)
     pool.fn = fn;
     pool.args = args;
     pool.items = items;
+    pool.chunks = TOR_MIN(items, (int64_t)threads * TOR_POOL_CHUNKS);
     pool.threads = threads;
     pool.scratch = team->scratch;
     pool.scratch_bytes = team->scratch_bytes;
-    atomic_store_explicit(&pool.pending, (uint32_t)(threads - 1) << 1, memory_order_relaxed);
+    atomic_store_explicit(&pool.next_chunk, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool.gate, GATE_OPEN, memory_order_release);
     if (atomic_load_explicit(&pool.resting, memory_order_relaxed)) {
         atomic_store_explicit(&pool.resting, false, memory_order_relaxed);
     }
@@ -202,8 +234,8 @@ void tor_team_run(TorTeam *team, TorRangeFn fn, const void *args, int64_t items)
         uint32_t before = atomic_exchange_explicit(word, ticket << 1, memory_order_acq_rel);
         if (before & 1) futex_wake(word);
     }
-    run_range(0);
-    wait_for_workers();
+    run_chunks(0);
+    close_gate();
 }
 
 void tor_team_rest(TorTeam *team) {

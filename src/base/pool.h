@@ -1,8 +1,9 @@
 /// The process's one thread pool.
 ///
-/// A parallel region is a static partition of `items` over the threads. Workers spin at most 50 us
-/// after a region and then sleep. If the pool serves another caller, the caller runs its region
-/// alone: it never waits for a stranger. After fork() the child starts with a fresh pool.
+/// A parallel region is cut into a few chunks for each thread, which the threads take as they come:
+/// one that gets no CPU does not hold up the rest. Workers spin at most 50 us after a region and
+/// then sleep. If the pool serves another caller, the caller runs its region alone: it never waits
+/// for a stranger. After fork() the child starts with a fresh pool.
 #ifndef TOR_BASE_POOL_H
 #define TOR_BASE_POOL_H
 
@@ -24,7 +25,11 @@ typedef struct {
 /// or cannot grow. `scratch` has room for threads * scratch_bytes; scratch_bytes is a multiple of
 /// TOR_CACHE_LINE. Never fails, never blocks on another team.
 void tor_team_begin(TorTeam *team, int threads, uint8_t *scratch, size_t scratch_bytes);
-/// Runs `fn` over [0, items) in at most team->threads contiguous ranges and waits for all.
+/// Chunks that a region is cut into for each thread, at most.
+#define TOR_POOL_CHUNKS 4
+
+/// Runs `fn` over [0, items) in contiguous ranges and waits for all. Which thread runs which range
+/// is not fixed; its scratch is its own.
 void tor_team_run(TorTeam *team, TorRangeFn fn, const void *args, int64_t items);
 /// Sends the workers to sleep at once (before foreign code that brings threads of its own).
 void tor_team_rest(TorTeam *team);

@@ -39,7 +39,7 @@ static bool region_is_whole(TorTeam *team, int64_t items) {
     for (int64_t i = 0; i < items; i++) {
         if (seen[i] != 1) return false;
     }
-    return counts.calls <= TOR_MIN((int64_t)team->threads, items);
+    return counts.calls <= TOR_MIN((int64_t)team->threads * TOR_POOL_CHUNKS, items);
 }
 
 static void test_partition(void **state) {
@@ -166,6 +166,29 @@ static void test_unequal_work(void **state) {
     assert_int_equal(sum, 600);
 }
 
+static void wait_for_the_rest(const void *args, int64_t begin, int64_t end, void *scratch) {
+    (void)scratch;
+    _Atomic int *done = *(_Atomic int *const *)args;
+    // Whoever has the first items cannot go on before others have done the last.
+    double until = tor_now() + 5;
+    while (begin == 0 && atomic_load(done) < 60 && tor_now() < until) sched_yield();
+    if (begin == 0 && atomic_load(done) < 60) atomic_fetch_add(done, 1000);  // given up
+    atomic_fetch_add(done, (int)(end - begin));
+}
+
+// A thread that is stuck at its chunk holds up nothing else.
+static void test_a_slow_thread_holds_up_its_chunk_only(void **state) {
+    (void)state;
+    TorTeam team;
+    tor_team_begin(&team, 2, NULL, 0);
+    for (int i = 0; i < 20; i++) {
+        _Atomic int done = 0, *args = &done;
+        tor_team_run(&team, wait_for_the_rest, &args, 80);
+        assert_int_equal(done, 80);
+    }
+    tor_team_end(&team);
+}
+
 // ThreadSanitizer refuses threads in the child of a threaded process.
 #if !defined(__SANITIZE_THREAD__)
 static void test_fork(void **state) {
@@ -255,6 +278,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_taken_pool_leaves_the_caller_alone),
         cmocka_unit_test(test_many_callers),
         cmocka_unit_test(test_unequal_work),
+        cmocka_unit_test(test_a_slow_thread_holds_up_its_chunk_only),
 #if !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(test_fork),
 #endif
