@@ -74,12 +74,42 @@ static int make_outputs(TorPyExecutable *exe, TorPyFrame *frame, TorCallOutput *
             output->data = &frame->ints[ret->output];
             continue;
         }
-        if (output->from_input >= 0) continue;
+        if (output->from_input >= 0 || output->from_output >= 0) continue;
         frame->results[ret->output] = tor_py_new_tensor(output->dtype, output->rank, output->size,
                                                         output->stride, &output->data);
         if (!frame->results[ret->output]) return -1;
     }
     return 0;
+}
+
+/// An output that is a view of one of the host's tensors.
+static PyObject *make_view(PyObject *base, const TorCallOutput *output) {
+    PyObject *first = PyObject_CallMethod(base, "storage_offset", NULL);
+    int64_t offset = first ? PyLong_AsLongLong(first) + output->offset : 0;
+    Py_XDECREF(first);
+    PyObject *size = PyTuple_New(output->rank), *stride = PyTuple_New(output->rank);
+    bool ok = first && size && stride;
+    for (int i = 0; ok && i < output->rank; i++)
+        ok = PyTuple_SetItem(size, i, PyLong_FromLongLong(output->size[i])) == 0 &&
+             PyTuple_SetItem(stride, i, PyLong_FromLongLong(output->stride[i])) == 0;
+    PyObject *view = ok && !PyErr_Occurred() ? PyObject_CallMethod(base, "as_strided", "(OOL)",
+                                                                   size, stride, (long long)offset)
+                                             : NULL;
+    Py_XDECREF(size);
+    Py_XDECREF(stride);
+    return view;
+}
+
+/// A new reference to the tensor of one output.
+static PyObject *output_tensor(TorPyFrame *frame, const TorCallOutput *outputs, int k) {
+    const TorCallOutput *output = &outputs[k];
+    if (output->from_input >= 0 && !output->whole)
+        return make_view(frame->objects[output->from_input], output);
+    if (output->from_output >= 0) return make_view(frame->results[output->from_output], output);
+    PyObject *tensor =
+        output->from_input >= 0 ? frame->objects[output->from_input] : frame->results[k];
+    Py_XINCREF(tensor);
+    return tensor;
 }
 
 static PyObject *collect(TorPyExecutable *exe, TorPyFrame *frame, const TorCallOutput *outputs) {
@@ -92,10 +122,8 @@ static PyObject *collect(TorPyExecutable *exe, TorPyFrame *frame, const TorCallO
             item = PyLong_FromLongLong(frame->ints[ret->output]);
         } else {
             item = ret->kind == TOR_PY_OBJECT ? ret->object
-                   : outputs[ret->output].from_input >= 0
-                       ? frame->objects[outputs[ret->output].from_input]
-                       : frame->results[ret->output];
-            Py_XINCREF(item);
+                                              : output_tensor(frame, outputs, ret->output);
+            if (ret->kind == TOR_PY_OBJECT) Py_XINCREF(item);
         }
         if (!item || PyList_SetItem(list, r, item) < 0) {
             Py_DECREF(list);

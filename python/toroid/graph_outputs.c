@@ -129,12 +129,13 @@ static int parse_return(TorPyGraph *self, PyObject *item, TorPyReturn *ret, TorV
     return 0;
 }
 
-/// One expected layout: None, ("strides", [ints]) or ("order", [dims from outermost to innermost]).
+/// One expected layout: None, ("strides", [ints and Ints]) or ("order", [dims from outermost to
+/// innermost]).
 static int set_layout(TorPyGraph *self, int output, int rank, PyObject *layout) {
     if (layout == Py_None) return 0;
     const char *kind;
     PyObject *list;
-    int64_t strides[TOR_MAX_RANK];
+    TorDim strides[TOR_MAX_RANK];
     int order[TOR_MAX_RANK];
     if (!PyArg_ParseTuple(layout, "sO!", &kind, &PyList_Type, &list)) return -1;
     if (PyList_Size(list) != rank) {
@@ -143,9 +144,17 @@ static int set_layout(TorPyGraph *self, int output, int rank, PyObject *layout) 
         return -1;
     }
     for (int i = 0; i < rank; i++) {
-        strides[i] = PyLong_AsLongLong(PyList_GetItem(list, i));
-        if (strides[i] == -1 && PyErr_Occurred()) return -1;
-        order[i] = (int)strides[i];
+        PyObject *item = PyList_GetItem(list, i);
+        if (PyObject_TypeCheck(item, tor_py_int_type)) {
+            const TorPyInt *integer = (const TorPyInt *)item;
+            if (!tor_py_same_graph(self, integer->owner)) return -1;
+            strides[i] = integer->dim;
+            continue;
+        }
+        int64_t number = PyLong_AsLongLong(item);
+        if (number == -1 && PyErr_Occurred()) return -1;
+        strides[i] = tor_int_const(self->graph, number);
+        order[i] = (int)number;
     }
     bool ordered = !strcmp(kind, "order");
     ToroidStatus status = tor_graph_set_output_layout(self->graph, output, ordered ? NULL : strides,

@@ -133,6 +133,14 @@ class _Lowering:
         except _Unknown:
             return str(_torch.expression(size))
 
+    def layout(self, tensor: torch.Tensor) -> tuple[str, list[Any]]:
+        """The strides that eager gives an output: exact, or the order of dims, outermost first."""
+        try:
+            return "strides", [self.size(s) for s in tensor.stride()]
+        except _Unknown:
+            hints = [_torch.hint(s) for s in tensor.stride()]
+            return "order", sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim))
+
     def learn(self, sizes: Iterable[Any]) -> None:
         """Keep the symbols among sizes that an input has just defined."""
         for size in sizes:
@@ -409,7 +417,7 @@ class _Lowering:
             returned.append(value)
             val = source.meta.get("val")
             own = source.op == "placeholder" or not isinstance(val, torch.Tensor)
-            layouts.append(None if own else _layout(val))
+            layouts.append(None if own else self.layout(val))
         writes = [(value, number) for number, value in self.writes.items()]
         try:
             self.graph.set_outputs(returned, layouts, writes)
@@ -441,12 +449,3 @@ def _is_row_major(tensor: torch.Tensor) -> bool:
             return False
         expected = expected * size
     return True
-
-
-def _layout(tensor: torch.Tensor) -> tuple[str, list[int]]:
-    """The strides that eager gives an output: exact, or the order of its dims, outermost first."""
-    strides = [_torch.expression(s) for s in tensor.stride()]
-    if all(isinstance(s, int) for s in strides):
-        return "strides", strides
-    hints = [_torch.hint(s) for s in tensor.stride()]
-    return "order", sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim))

@@ -29,8 +29,10 @@ typedef struct {
 typedef struct {
     TorDtype dtype;
     int rank;
-    int from_input;  ///< >= 0: the output is this input itself: return the host's own tensor; data
-                     ///< is not used
+    int from_input;   ///< >= 0: this output lives in that input: itself, or a view of it
+    int from_output;  ///< >= 0: this output is a view of that one
+    bool whole;       ///< with from_input: the input itself
+    int64_t offset;   ///< of a view, in elements; from the first element of the input or output
     int64_t size[TOR_MAX_RANK], stride[TOR_MAX_RANK];  ///< elements
     void *data;                                        ///< set by the host between begin and run
 } TorCallOutput;

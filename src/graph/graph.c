@@ -237,10 +237,14 @@ ToroidStatus tor_graph_set_outputs(TorGraph *g, TorValue *const *values, const i
     TorAttr attr = TOR_A_INTS(into, into, count);
     TOR_TRY(make_node(g, TOR_OP_output, values, count, &attr, 1, 0, &node));
     TOR_TRY(tor_graph_infer(g, node));
-    bool *fresh = tor_arena_alloc(g->arena, (size_t)count + 1);
-    if (!fresh) return tor_no_memory();
-    for (int i = 0; i < count; ++i) fresh[i] = values[i]->node->op != TOR_OP_input;
-    g->output_fresh = fresh;
+    uint32_t *memory = tor_arena_alloc(g->arena, (size_t)(count + 1) * sizeof(*memory));
+    if (!memory) return tor_no_memory();
+    for (int i = 0; i < count; ++i) {
+        const TorValue *v = values[i];
+        while (tor_op_kind(v->node->op) == TOR_KIND_VIEW) v = tor_in(v->node, 0);
+        memory[i] = v->id;
+    }
+    g->output_memory = memory;
     // Promises about layouts are one for each output: they outlive a change of values, not of
     // number.
     if (g->output && g->output->n_inputs != count) g->output_layouts = NULL;

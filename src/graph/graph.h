@@ -229,7 +229,7 @@ typedef struct {
 /// How the frontend wants a graph output to lie in memory.
 typedef struct {
     bool exact;  ///< `stride` holds elements; else `order` holds dims, outermost first, dense
-    int64_t stride[TOR_MAX_RANK];
+    TorDim stride[TOR_MAX_RANK];
     int order[TOR_MAX_RANK];
     bool given;  ///< false: row-major
 } TorOutputLayout;
@@ -241,9 +241,10 @@ struct TorGraph {
     TorInput *inputs;
     uint32_t n_inputs;
     uint32_t next_value, next_node;
-    ToroidStatus failed;  ///< sticky: memory ran out in integer arithmetic
-    bool *output_fresh;  ///< by output: no input when the outputs were set. A copy of an input that
-                         ///< a pass takes for the input itself is a tensor of its own all the same
+    ToroidStatus failed;      ///< sticky: memory ran out in integer arithmetic
+    uint32_t *output_memory;  ///< by output: the value whose memory it shows through views, when
+                              ///< the outputs were set. Passes find values equal (a clone and its
+                              ///< source); memory that eager keeps apart stays apart
     TorOutputLayout
         *output_layouts;       ///< one for each input of the output node; NULL: all row-major
     struct TorIntTable *ints;  ///< private
@@ -274,7 +275,7 @@ ToroidStatus tor_graph_set_outputs(TorGraph *g, TorValue *const *values, const i
 
 /// Strides (elements) or a dense order of dims (outermost first) for one output; the other is NULL.
 /// After tor_graph_set_outputs().
-ToroidStatus tor_graph_set_output_layout(TorGraph *g, int output, const int64_t *strides,
+ToroidStatus tor_graph_set_output_layout(TorGraph *g, int output, const TorDim *strides,
                                          const int *order);
 
 /// Infers the outputs of a node from its inputs (used by add and by the verifier).

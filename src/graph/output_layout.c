@@ -3,7 +3,7 @@
 
 #include "graph/graph.h"
 
-ToroidStatus tor_graph_set_output_layout(TorGraph *g, int output, const int64_t *strides,
+ToroidStatus tor_graph_set_output_layout(TorGraph *g, int output, const TorDim *strides,
                                          const int *order) {
     if (!g->output) return tor_invalid("output layout: the graph has no outputs yet");
     if (output < 0 || output >= g->output->n_inputs)
@@ -17,7 +17,7 @@ ToroidStatus tor_graph_set_output_layout(TorGraph *g, int output, const int64_t 
     int rank = tor_in(g->output, output)->rank;
     layout->given = strides || order;
     layout->exact = strides != NULL;
-    if (strides) memcpy(layout->stride, strides, (size_t)rank * sizeof(int64_t));
+    if (strides) memcpy(layout->stride, strides, (size_t)rank * sizeof(TorDim));
     if (order) {
         uint32_t seen = 0;
         for (int d = 0; d < rank; d++) {

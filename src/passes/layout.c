@@ -17,7 +17,7 @@ static void promised_strides(const Walk *w, int output, TorDim *stride) {
     const TorValue *v = tor_in(w->g->output, output);
     const TorOutputLayout *layout = w->g->output_layouts ? &w->g->output_layouts[output] : NULL;
     if (layout && layout->given && layout->exact)
-        for (int d = 0; d < v->rank; d++) stride[d] = tor_int_const(w->g, layout->stride[d]);
+        for (int d = 0; d < v->rank; d++) stride[d] = layout->stride[d];
     else
         tor_layout_dense(w->g, v->rank, v->dim, layout && layout->given ? layout->order : NULL,
                          stride);
@@ -234,40 +234,68 @@ static ToroidStatus layout_node(Walk *w, TorNode *node) {
     return TOROID_OK;
 }
 
-/// Makes output `k` something that can be the host's tensor, with the strides that were promised.
-static ToroidStatus settle_output(Walk *w, int k, const TorValue **taken) {
+static bool is_written_input(const Walk *w, const TorNode *root) {
+    return root->op == TOR_OP_input && w->written[tor_attr_int(root, TOR_ATTR_index, 0)];
+}
+
+/// A value that is written to an input must not live in an input that is written too: the writes
+/// come at the end, one after the other.
+static ToroidStatus settle_write(Walk *w, int k, int64_t into) {
+    const TorValue *v = tor_in(w->g->output, k);
+    const TorNode *root = v->storage->node;
+    bool itself = root->op == TOR_OP_input && tor_attr_int(root, TOR_ATTR_index, 0) == into;
+    bool updated =
+        itself && v->node->op != TOR_OP_input && tor_attr_int(v->node, TOR_ATTR_inplace, 0);
+    return is_written_input(w, root) && !updated ? copy_input(w, w->g->output, k, NULL) : TOROID_OK;
+}
+
+/// Can the host make output `k` as a view of one of its own tensors? Of a graph input, then: eager
+/// would return that view, and callers see whether memory is shared.
+static bool is_input_view(const Walk *w, int k) {
+    const TorValue *v = tor_in(w->g->output, k);
+    const TorNode *root = v->storage->node;
+    TorDim stride[TOR_MAX_RANK];
+    if (root->op != TOR_OP_input || is_written_input(w, root)) return false;
+    if (w->g->output_memory[k] != v->storage->id) return false;
+    if (w->g->inputs[tor_attr_int(root, TOR_ATTR_index, 0)].frozen_result) return false;
+    if (v->node->op == TOR_OP_input) return true;
+    promised_strides(w, k, stride);
+    return same_strides(w->g, v, stride);
+}
+
+/// Output `k` becomes a tensor of its own, with the strides that were promised, unless another
+/// output has the memory already (taken[k]: that this one does).
+static ToroidStatus settle_return(Walk *w, int k, const TorValue **taken) {
     TorGraph *g = w->g;
     TorNode *sink = g->output;
     TorValue *v = tor_in(sink, k);
-    int64_t into = tor_attr(sink, TOR_ATTR_into)->ints[k];
-    const TorNode *root = v->storage->node;
-    bool from_input = root->op == TOR_OP_input;
-    bool of_written = from_input && w->written[tor_attr_int(root, TOR_ATTR_index, 0)];
-    taken[k] = NULL;
-    if (into >= 0) {
-        // The write happens at the end; a value that lives in another written input would be lost.
-        bool itself = from_input && tor_attr_int(root, TOR_ATTR_index, 0) == into;
-        if (of_written &&
-            !(itself && v->node->op != TOR_OP_input && tor_attr_int(v->node, TOR_ATTR_inplace, 0)))
-            return copy_input(w, sink, k, NULL);
-        return TOROID_OK;
-    }
-    if (v->node->op == TOR_OP_input && !g->output_fresh[k] && !of_written &&
-        !g->inputs[tor_attr_int(root, TOR_ATTR_index, 0)].frozen_result)
-        return TOROID_OK;
     TorDim stride[TOR_MAX_RANK];
     promised_strides(w, k, stride);
-    bool fits = !from_input && root->op != TOR_OP_constant && same_strides(g, v, stride) &&
-                tor_int_is(g, v->offset, 0) &&
-                tor_value_numel(g, v) == tor_value_numel(g, v->storage);
-    for (int i = 0; fits && i < k; i++) fits = taken[i] != v->storage;
-    if (!fits) {
-        TOR_TRY(copy_input(w, sink, k, NULL));
-        v = tor_in(sink, k);
-    }
+    if (same_strides(g, v, stride))
+        for (int i = 0; i < sink->n_inputs; i++)
+            if (taken[i] == v->storage && (i == k || g->output_memory[i] == g->output_memory[k]))
+                return TOROID_OK;  // output i itself, or a view of it
+    TOR_TRY(copy_input(w, sink, k, NULL));
+    v = tor_in(sink, k);
     memcpy(v->stride, stride, sizeof stride);
     taken[k] = v->storage;
     return TOROID_OK;
+}
+
+/// Finds the outputs that can be the memory of what they show.
+static void take_whole(Walk *w, int k, const TorValue **taken) {
+    TorGraph *g = w->g;
+    TorValue *v = tor_in(g->output, k);
+    const TorNode *root = v->storage->node;
+    TorDim stride[TOR_MAX_RANK];
+    promised_strides(w, k, stride);
+    if (root->op == TOR_OP_input || root->op == TOR_OP_constant || !same_strides(g, v, stride) ||
+        !tor_int_is(g, v->offset, 0) || tor_value_numel(g, v) != tor_value_numel(g, v->storage))
+        return;
+    for (int i = 0; i < k; i++)
+        if (taken[i] == v->storage) return;
+    memcpy(v->stride, stride, sizeof stride);
+    taken[k] = v->storage;
 }
 
 ToroidStatus tor_pass_layout(TorGraph *g) {
@@ -289,6 +317,13 @@ ToroidStatus tor_pass_layout(TorGraph *g) {
         }
     }
     for (TorNode *node = g->first; node; node = node->next) TOR_TRY(layout_node(&w, node));
-    for (int k = 0; k < sink->n_inputs; k++) TOR_TRY(settle_output(&w, k, taken));
+    for (int k = 0; k < sink->n_inputs; k++)
+        if (into[k] < 0 && !is_input_view(&w, k)) take_whole(&w, k, taken);
+    for (int k = 0; k < sink->n_inputs; k++) {
+        if (into[k] >= 0)
+            TOR_TRY(settle_write(&w, k, into[k]));
+        else if (!is_input_view(&w, k))
+            TOR_TRY(settle_return(&w, k, taken));
+    }
     return TOROID_OK;
 }

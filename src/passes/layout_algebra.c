@@ -54,6 +54,9 @@ bool tor_layout_view(TorGraph *g, int rank, const TorDim *dim, const TorDim *str
 bool tor_layout_mergeable(TorGraph *g, const TorValue *v, int first, int count, TorDim *stride) {
     bool any = false;
     TorDim inner = tor_int_const(g, 0), extent = 0;
+    *stride = inner;
+    for (int d = first; d < first + count; d++)
+        if (tor_int_is(g, v->dim[d], 0)) return true;  // nothing is walked
     for (int d = first + count - 1; d >= first; d--) {
         if (tor_int_is(g, v->dim[d], 1)) continue;
         if (!any) {

@@ -75,9 +75,14 @@ ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
         TorPlanOutput *o = &c->outputs[plan->output_of[k]];
         *o = (TorPlanOutput){.dtype = v->dtype,
                              .rank = v->rank,
-                             .from_input = v->node->op == TOR_OP_input
-                                               ? (int)tor_attr_int(v->node, TOR_ATTR_index, 0)
-                                               : -1};
+                             .from_input = -1,
+                             .from_output = -1,
+                             .whole = v->node->op == TOR_OP_input};
+        const TorStorage *storage = &plan->storages[plan->storage_of[v->storage->id]];
+        if (storage->kind == TOR_STORAGE_INPUT)
+            o->from_input = storage->number;
+        else if (storage->number != plan->output_of[k])
+            o->from_output = storage->number;
     }
     *out = c;
     return TOROID_OK;
@@ -175,6 +180,7 @@ static ToroidStatus bind(TorContext *c) {
             o->size[d] = c->ints[v->dim[d]];
             o->stride[d] = c->ints[v->stride[d]];
         }
+        o->offset = c->ints[v->offset];
     }
     c->bound = true;
     c->binds++;

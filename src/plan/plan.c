@@ -160,13 +160,22 @@ static ToroidStatus place_outputs(TorPlan *plan) {
         plan->output_of[k] = -1;
         if (into[k] >= 0) continue;
         plan->output_of[k] = plan->n_returned++;
-        const TorValue *v = tor_in(sink, k);
-        if (v->node->op == TOR_OP_input) continue;
-        int storage;
-        TOR_TRY(storage_of(plan, v->storage, &storage));
-        plan->storages[storage].kind = TOR_STORAGE_OUTPUT;
-        plan->storages[storage].number = plan->output_of[k];
     }
+    // The layout pass made sure that each output has memory of its own, shows all of another
+    // output's memory or a part of it, or lives in an input.
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < sink->n_inputs; k++) {
+            const TorValue *v = tor_in(sink, k);
+            int storage;
+            if (into[k] >= 0) continue;
+            TOR_TRY(storage_of(plan, v->storage, &storage));
+            TorStorage *s = &plan->storages[storage];
+            bool whole = tor_int_is(plan->g, v->offset, 0) &&
+                         tor_value_numel(plan->g, v) == tor_value_numel(plan->g, v->storage);
+            if (s->kind != TOR_STORAGE_ARENA || (pass == 0 && !whole)) continue;
+            s->kind = TOR_STORAGE_OUTPUT;
+            s->number = plan->output_of[k];
+        }
     return TOROID_OK;
 }
 

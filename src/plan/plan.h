@@ -24,7 +24,10 @@ typedef struct {
 typedef struct {
     TorDtype dtype;
     int rank;
-    int from_input;  ///< >= 0: this graph output is that input itself; data is not used
+    int from_input;   ///< >= 0: this output lives in that input: itself, or a view of it
+    int from_output;  ///< >= 0: this output is a view of that one
+    bool whole;       ///< with from_input: the input itself
+    int64_t offset;   ///< of a view, in elements; from the first element of the input or output
     int64_t size[TOR_MAX_RANK], stride[TOR_MAX_RANK];
     void *data;  ///< set before run
 } TorPlanOutput;

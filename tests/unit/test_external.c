@@ -66,6 +66,10 @@ static void test_between_native_nodes(void **state) {
         MUST(begin(exe, &call));
         for (int k = 0; k < 4; k++) {
             TorCallOutput *o = &tor_exe_outputs(call)[k];
+            if (o->from_output >= 0) {  // the same value again is the same tensor
+                out[k] = out[o->from_output];
+                continue;
+            }
             out[k] = new_tensor(o->dtype, o->rank, o->size, o->stride);
             o->data = out[k]->memory;
         }

@@ -5,6 +5,12 @@
 
 #include "../support/exe.h"
 
+static void promise(int output, int rank, const int64_t *strides) {
+    TorDim dims[TOR_MAX_RANK];
+    for (int d = 0; d < rank; d++) dims[d] = tor_int_const(g, strides[d]);
+    MUST(tor_graph_set_output_layout(g, output, dims, NULL));
+}
+
 static void test_returned_twice(void **state) {
     (void)state;
     TorValue *x = IN(FLOATS("3 4")), *y = UNARY(neg, x);
@@ -40,6 +46,31 @@ static void test_views_of_inputs(void **state) {
     check("views of inputs");
 }
 
+// Memory that eager shares is shared: a part of an output, and a part of an input.
+static void test_views_share_memory(void **state) {
+    (void)state;
+    TorValue *x = IN(FLOATS("3 4")), *y = UNARY(neg, x);
+    OUTPUTS(sliced(y, 0, 1, 2, 1), y, viewed(y, "12"), sliced(x, 1, 1, 2, 1));
+    promise(3, 2, (const int64_t[]){4, 1});
+    TorExecutable *exe = compile();
+    TorCall *call;
+    MUST(begin(exe, &call));
+    TorCallOutput *o = tor_exe_outputs(call);
+    assert_int_equal(o[0].from_output, 1);
+    assert_int_equal(o[0].offset, 4);
+    assert_int_equal(o[1].from_output, -1);
+    assert_int_equal(o[2].from_output, 1);
+    assert_int_equal(o[3].from_input, 0);
+    assert_int_equal(o[3].offset, 1);
+    assert_false(o[3].whole);
+    tor_exe_end(&call);
+    tor_exe_destroy(&exe);
+    start();
+    x = IN(FLOATS("3 4")), y = UNARY(neg, x);
+    OUTPUTS(sliced(y, 0, 1, 2, 1), y, viewed(y, "12"), sliced(x, 1, 1, 2, 1));
+    check("values of views");
+}
+
 static void test_constants_come_back(void **state) {
     (void)state;
     TorValue *x = IN(FLOATS("3"));
@@ -67,7 +98,7 @@ static void test_promised_strides(void **state) {
                           : kind == 2 ? softmaxed(x, 1)
                                       : OP(g, contiguous, INS(x), NONE);
             OUTPUTS(y, y);
-            MUST(tor_graph_set_output_layout(g, 0, cases[i].stride, NULL));
+            promise(0, 3, cases[i].stride);
             MUST(tor_graph_set_output_layout(g, 1, NULL, (const int[]){2, 0, 1}));
             TorExecutable *exe = compile();
             TorCall *call;
@@ -110,7 +141,7 @@ static void test_promised_zero_strides(void **state) {
     (void)state;
     TorValue *x = IN(FLOATS("1 5"));
     OUTPUTS(expanded(UNARY(neg, x), "3 5"));
-    MUST(tor_graph_set_output_layout(g, 0, (const int64_t[]){0, 1}, NULL));
+    promise(0, 2, (const int64_t[]){0, 1});
     TorExecutable *exe = compile();
     Tensor *out[1];
     MUST(call_exe(exe, 2, out));
@@ -311,6 +342,7 @@ int main(void) {
         TEST(test_returned_twice),
         TEST(test_inputs_come_back),
         TEST(test_views_of_inputs),
+        TEST(test_views_share_memory),
         TEST(test_constants_come_back),
         TEST(test_promised_strides),
         TEST(test_promised_zero_strides),
