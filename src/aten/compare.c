@@ -99,6 +99,13 @@ static ToroidStatus import_nan_to_num(TorCall *c) {
 
 // ---------------------------------------------------------------- clamping
 
+/// Is the number one that `dtype` holds? Numbers cast with wrapping.
+static bool holds(TorDtype dtype, TorOperand o) {
+    if (!o.is_number || o.value || tor_dtype_is_float(dtype) || o.number.dtype != TOR_int64)
+        return true;
+    return tor_scalar_cast(o.number, dtype).i == o.number.i;
+}
+
 /// min(max(x, low), high); NaN in any operand wins. A missing bound is skipped.
 static ToroidStatus clamp(TorCall *c, int low_arg, int high_arg) {
     TorOperand o[3] = {tor_im_operand(c, 0)};
@@ -112,6 +119,9 @@ static ToroidStatus clamp(TorCall *c, int low_arg, int high_arg) {
     TorDtype t = tor_im_promote(o, n);
     TorOp raise = t == TOR_bool ? TOR_OP_bit_or : TOR_OP_maximum,
           lower = t == TOR_bool ? TOR_OP_bit_and : TOR_OP_minimum;
+    for (int i = 1; i < n; i++)
+        if (!holds(t, o[i]))
+            return tor_im_refuse(c, "a bound is no number of %s", tor_dtype_name(t));
     TorValue *r = tor_im_convert(c, o[0], t, true);
     if (has_low) r = tor_im_map(c, raise, r, tor_im_convert(c, o[1], t, true), NULL);
     if (has_high) r = tor_im_map(c, lower, r, tor_im_convert(c, o[n - 1], t, true), NULL);

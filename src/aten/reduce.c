@@ -77,11 +77,22 @@ static ToroidStatus import_var_correction(TorCall *c) {
 
 // ---------------------------------------------------------------- extremes
 
+/// An extreme over nothing has no value: eager raises.
+static bool has_elements(TorCall *c, const TorValue *x, const int64_t *axes, int n) {
+    for (int i = 0; i < n; i++)
+        if (tor_int_is(c->g, x->dim[axes[i]], 0)) {
+            tor_im_refuse_arg(c, 0, "dim %d has no elements", (int)axes[i]);
+            return false;
+        }
+    return true;
+}
+
 /// amax and amin of a type that the reduction takes as it is; bool by any and all.
 static TorValue *extreme(TorCall *c, bool is_max, TorValue *x, const int64_t *axes, int n,
                          bool keepdim) {
     if (c->status || !x) return NULL;
     if (x->rank == 0) return tor_im_contiguous(c, x);
+    if (!has_elements(c, x, axes, n)) return NULL;
     TorOp op = x->dtype == TOR_bool ? (is_max ? TOR_OP_any : TOR_OP_all)
                : is_max             ? TOR_OP_amax
                                     : TOR_OP_amin;
@@ -92,6 +103,7 @@ static TorValue *position(TorCall *c, bool is_max, TorValue *x, const int64_t *a
                           bool keepdim) {
     if (c->status || !x) return NULL;
     if (x->rank == 0) return tor_im_full(c, (TorScalar){.dtype = TOR_int64}, TOR_int64, 0, NULL);
+    if (!has_elements(c, x, axes, n)) return NULL;
     if (x->dtype == TOR_bool) x = tor_im_cast(c, x, TOR_uint8);
     return tor_im_reduce(c, is_max ? TOR_OP_argmax : TOR_OP_argmin, x, axes, n, keepdim);
 }
@@ -136,6 +148,7 @@ static ToroidStatus import_argmax(TorCall *c) {
     int64_t axes[TOR_MAX_RANK];
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
+    if (x->dtype == TOR_bool) return tor_im_refuse_arg(c, 0, "bool is not supported");
     int n = tor_im_axes(c, 1, x->rank, axes);
     return RETURN(position(c, c->row->op, x, axes, n, tor_im_flag(c, 2)));
 }
