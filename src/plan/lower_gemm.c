@@ -57,9 +57,8 @@ static const TorStepKind gemm_kind = {.name = "gemm", .bind = bind_gemm, .kernel
 
 #define FIELD(name) (offsetof(GemmStepArgs, gemm) + offsetof(TorGemmArgs, name))
 
-static ToroidStatus pointers(TorPlan *plan, const TorNode *node, const TorView *a, const TorView *b,
-                             const TorView *c, bool epilogue) {
-    (void)node;
+static ToroidStatus pointers(TorPlan *plan, const TorView *a, const TorView *b, const TorView *c,
+                             bool epilogue) {
     TOR_TRY(tor_step_pointer(plan, a, FIELD(a)));
     TOR_TRY(tor_step_pointer(plan, b, FIELD(b)));
     if (!epilogue) TOR_TRY(tor_step_pointer(plan, c, FIELD(c)));
@@ -95,7 +94,7 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
         d->b_row = b.stride[!trans];
         d->b_col = b.stride[trans];
     }
-    TOR_TRY(pointers(plan, node, &a, &b, &c, tor_attr(node, TOR_ATTR_epilogue)));
+    TOR_TRY(pointers(plan, &a, &b, &c, tor_attr(node, TOR_ATTR_epilogue)));
     if (has_bias) {
         TorView bias;
         TOR_TRY(tor_plan_view(plan, tor_in(node, 2), &bias));
@@ -130,7 +129,7 @@ ToroidStatus tor_lower_matmul(TorPlan *plan, const TorNode *node) {
     memcpy(d->a_batch, a.stride, (size_t)batch * sizeof(TorDim));
     memcpy(d->b_batch, b.stride, (size_t)batch * sizeof(TorDim));
     memcpy(d->c_batch, c.stride, (size_t)batch * sizeof(TorDim));
-    TOR_TRY(pointers(plan, node, &a, &b, &c, tor_attr(node, TOR_ATTR_epilogue)));
+    TOR_TRY(pointers(plan, &a, &b, &c, tor_attr(node, TOR_ATTR_epilogue)));
     return tor_lower_epilogue(plan, node, 2, rank - 1, batch, offsetof(GemmStepArgs, epilogue),
                               &d->epilogue);
 }

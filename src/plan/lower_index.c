@@ -102,28 +102,29 @@ static void nest_of_elements(Nest *n, int axis) {
                 i);
 }
 
-/// Several axes are indexed together; numpy's placement of the common index dims.
-static void nest_of_axes(Nest *n, const TorAttr *axes) {
+/// The dims of numpy's result: axes of data that are not indexed, and the common index dims, as
+/// -1 - j, in the place of adjacent indexed axes or in front. Returns their count.
+static int result_dims(const TorAttr *axes, int data_rank, int index_rank, int *dims) {
     bool indexed[TOR_MAX_RANK] = {false}, adjacent = true;
     for (int k = 0; k < axes->count; k++) {
         indexed[axes->ints[k]] = true;
         adjacent &= k == 0 || axes->ints[k] == axes->ints[k - 1] + 1;
     }
-    int index_rank = n->index[0].rank, place = adjacent ? (int)axes->ints[0] : 0, at = 0;
-    for (int i = 0; i < n->data.rank; i++) {
-        if (at == place) {
-            for (int j = 0; j < index_rank; j++)
-                add_dim(n, n->other.dim[at + j], n->zero, n->other.stride[at + j], j);
-            at += index_rank;
-            place = -1;
-        }
-        if (indexed[i]) continue;
-        add_dim(n, n->other.dim[at], n->data.stride[i], n->other.stride[at], -1);
-        at++;
+    int place = adjacent ? (int)axes->ints[0] : 0, count = 0;
+    for (int i = 0; i < data_rank; i++) {
+        for (int j = 0; i == place && j < index_rank; j++) dims[count++] = -1 - j;
+        if (!indexed[i]) dims[count++] = i;
     }
-    if (place >= 0)
-        for (int j = 0; j < index_rank; j++)
-            add_dim(n, n->other.dim[at + j], n->zero, n->other.stride[at + j], j);
+    return count;
+}
+
+/// Several axes are indexed together.
+static void nest_of_axes(Nest *n, const int *dims, int count) {
+    for (int at = 0; at < count; at++) {
+        bool of_index = dims[at] < 0;
+        add_dim(n, n->other.dim[at], of_index ? n->zero : n->data.stride[dims[at]],
+                n->other.stride[at], of_index ? -1 - dims[at] : -1);
+    }
 }
 
 /// `data` is what is indexed, `other` what is read or written along; indices are inputs from
@@ -170,27 +171,17 @@ static ToroidStatus index_step(TorPlan *plan, const TorNode *node, const TorView
         }
         for (int k = 0; k < n.d->n_index; k++)
             n.index[k] = tor_view_broadcast(plan, &n.index[k], common_rank, common);
+        if (data->rank - n.d->n_index + common_rank > TOR_MAX_RANK)
+            return tor_refuse("the result has too many dims");
+        int dims[2 * TOR_MAX_RANK], rank = result_dims(axes, data->rank, common_rank, dims);
         if (scatter) {
             // Values broadcast to the shape of what they replace.
-            TorDim dims[TOR_MAX_RANK];
-            int rank = 0;
-            bool indexed[TOR_MAX_RANK] = {false}, adjacent = true;
-            for (int k = 0; k < axes->count; k++) {
-                indexed[axes->ints[k]] = true;
-                adjacent &= k == 0 || axes->ints[k] == axes->ints[k - 1] + 1;
-            }
-            int place = adjacent ? (int)axes->ints[0] : 0;
-            for (int i = 0; i <= data->rank; i++) {
-                if (rank == place || i == data->rank) {
-                    if (place >= 0)
-                        for (int j = 0; j < common_rank; j++) dims[rank++] = common[j];
-                    place = -1;
-                }
-                if (i < data->rank && !indexed[i]) dims[rank++] = data->dim[i];
-            }
-            n.other = tor_view_broadcast(plan, &n.other, rank, dims);
+            TorDim shape[TOR_MAX_RANK];
+            for (int i = 0; i < rank; i++)
+                shape[i] = dims[i] < 0 ? common[-1 - dims[i]] : data->dim[dims[i]];
+            n.other = tor_view_broadcast(plan, &n.other, rank, shape);
         }
-        nest_of_axes(&n, axes);
+        nest_of_axes(&n, dims, rank);
     } else if (node->op == TOR_OP_gather || node->op == TOR_OP_scatter) {
         nest_of_elements(&n, axis);
     } else {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "graph/internal.h"
+#include "passes/passes.h"
 
 // Letters in dims are symbols: the first use of one names the size of that dim of that input.
 static TorDim symbols[128];
@@ -103,6 +104,18 @@ static inline void expect_text(TorGraph *g, const char *expected) {
     if (strcmp(text, expected)) print_error("got:\n%s\nexpected:\n%s\n", text, expected);
     assert_string_equal(text, expected);
     tor_free(text);
+}
+
+/// Runs passes named with spaces between.
+static inline void run_passes(TorGraph *g, const char *names) {
+    char copy[128];
+    const char *list[16];
+    int n = 0;
+    snprintf(copy, sizeof(copy), "%s", names);
+    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " ")) list[n++] = name;
+    ToroidStatus status = tor_passes_run(g, list, n);
+    if (status != TOROID_OK) print_error("%s\n", toroid_last_error());
+    assert_int_equal(status, TOROID_OK);
 }
 
 #endif

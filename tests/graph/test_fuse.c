@@ -21,16 +21,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-static void run(const char *names) {
-    char copy[128];
-    const char *list[16];
-    int n = 0;
-    snprintf(copy, sizeof(copy), "%s", names);
-    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " ")) list[n++] = name;
-    ToroidStatus status = tor_passes_run(g, list, n);
-    if (status != TOROID_OK) print_error("%s\n", toroid_last_error());
-    assert_int_equal(status, TOROID_OK);
-}
+static void run(const char *names) { run_passes(g, names); }
 
 static TorValue *permuted(TorValue *x, int64_t a, int64_t b, int64_t c, int64_t d) {
     return OP(g, permute, INS(x), ATTRS(INTS(axes, a, b, c, d)));

@@ -19,13 +19,8 @@ static int teardown(void **state) {
 // Runs passes named with spaces between, and dce at the end; verifies.
 static void run(const char *names) {
     char copy[128];
-    const char *list[16];
-    int n = 0;
     snprintf(copy, sizeof(copy), "%s dce", names);
-    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " ")) list[n++] = name;
-    ToroidStatus status = tor_passes_run(g, list, n);
-    if (status != TOROID_OK) print_error("%s\n", toroid_last_error());
-    assert_int_equal(status, TOROID_OK);
+    run_passes(g, copy);
 }
 
 static TorValue *view(TorValue *x, const char *dims) {
