@@ -41,7 +41,7 @@
 #define TOR_STR_(a) #a
 #define TOR_STR(a) TOR_STR_(a)
 /// TOR_KERNEL(tor_softmax_f32) is tor_softmax_f32__avx2; add the implementation's name by hand:
-/// TOR_KERNEL(tor_gemm_f32_f32p16)_6x16 is not C, so use TOR_KERNEL_IMPL(prefix, impl).
+/// TOR_KERNEL(tor_gemm_f32_f32p24)_4x24 is not C, so use TOR_KERNEL_IMPL(prefix, impl).
 #define TOR_KERNEL(prefix) TOR_PASTE(TOR_PASTE(prefix, __), TOR_ISA)
 #define TOR_KERNEL_IMPL(prefix, impl) TOR_PASTE(TOR_PASTE(TOR_KERNEL(prefix), _), impl)
 

@@ -101,7 +101,7 @@ def test_include_order_without_sources(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "tor_gemm_f32_f32p16__avx2_6x16",
+        "tor_gemm_f32_f32p24__avx2_4x24",
         "tor_gemm_bf16_bf16p32_f32__avx512bf16_8x32",
         "tor_gemm_pack_f32_f32p16__generic",
         "tor_softmax_f32__avx2",
@@ -115,7 +115,7 @@ def test_kernel_names(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "tor_gemm_f32_f32p16_avx2_6x16",  # one underscore
+        "tor_gemm_f32_f32p24_avx2_4x24",  # one underscore
         "tor_gemm__avx2_6x16",  # no operand
         "tor_gemm_f32_f32p__avx2_6x16",  # a panel of nothing
         "tor_gemm_f32__sse9_6x16",

@@ -1,10 +1,10 @@
 /// GEMM family: c[m, n] = epilogue(a[m, k] * b[k, n] + bias[n]) in float32, over broadcast batches.
 ///
-/// Numeric policy: every element of c is one chain of fused multiply-adds in float32 over k in
-/// ascending order (two or four interleaved chains, added at the end, where few rows would leave
-/// the multipliers idle), then + bias, one rounding. Long k with few elements is cut into parts
-/// that are added in order. The order depends on shape and instruction set only: not on the number
-/// of threads, nor on where an element's item begins.
+/// Numeric policy: every element of c is the sum, in order, of chains of at most 384 fused
+/// multiply-adds in float32 over k in ascending order (two or four interleaved chains, where few
+/// rows would leave the multipliers idle), then + bias, one rounding. Long k with few elements is
+/// cut into parts that are added in order. The order depends on shape and instruction set only: not
+/// on the number of threads, nor on where an element's item begins.
 ///
 /// Strides count elements. Kernels allocate nothing, start no thread and return no status.
 /// Goto & van de Geijn 2008, "Anatomy of high-performance matrix multiplication", is the plan.
@@ -20,7 +20,7 @@ enum { TOR_GEMM_BATCH_RANK = 6 };
 // instruction set alone (tor_gemm_panel()), so every gemm row of a machine reads the same format.
 // Several matrices (groups, batches) lie one after the other.
 
-/// NR of the instruction set in use: 8 generic, 16 AVX2, 32 AVX-512.
+/// NR of the instruction set in use: 8 generic, 24 AVX2, 32 AVX-512.
 int64_t tor_gemm_panel(void);
 /// Bytes of one packed [n, k] weight, a multiple of TOR_CACHE_LINE unless 0. Its matrices are this
 /// far from each other.
@@ -98,6 +98,7 @@ typedef struct {
                                         // one part of k
         int64_t k_parts, k_part;        // k is cut into parts of k_part, the last may be shorter
         bool copy_a, copy_b, own_c;     // through scratch; own_c: the accumulator is scratch
+        bool panel_first;               // all k of a panel before the next panel
         size_t a_bytes, b_bytes, c_bytes;  // of scratch, in this order; the epilogue's follows
     } plan;                                ///< private
 } TorGemmArgs;

@@ -1,41 +1,54 @@
 // The float32 microkernels, written once and compiled for each level. A register tile of MR rows by
-// two vectors of columns; a's elements are broadcast from its rows in place, b comes in panels.
+// NV vectors of columns; a's elements are broadcast from its rows in place, b comes in panels. The
+// last panel leaves out vectors that hold no column, and takes more rows instead.
 //
-// Numeric policy: contract.h. Tiles of up to three rows keep two or four sums an element, since one
+// Numeric policy: contract.h. Tiles of few rows keep two or four sums an element, since one
 // multiply-add has the latency of eight.
 #include "base/simd.h"
 #include "kernels/gemm/contract.h"
 #if defined(TOR_ISA_avx2)
-#include "kernels/gemm/loop_6x16.h"
+#include "kernels/gemm/loop_4x24.h"
 #endif
 
-enum { NV = 2, NR = NV * VF32, UNROLL = 4 };
-
+// MR rows of NV vectors, or MR_TAIL rows of fewer.
 #if defined(TOR_ISA_avx512)
+#define NV 2
 #define MR 12
+#define MR_TAIL 12
 #define PACKED_KERNEL tor_gemm_f32_f32p32__avx512_12x32
 #define STRIDED_KERNEL tor_gemm_f32_f32__avx512_12x32
 #elif defined(TOR_ISA_avx2)
-#define MR 6
-#define PACKED_KERNEL tor_gemm_f32_f32p16__avx2_6x16
-#define STRIDED_KERNEL tor_gemm_f32_f32__avx2_6x16
-#else
+#define NV 3
 #define MR 4
+#define MR_TAIL 6
+#define PACKED_KERNEL tor_gemm_f32_f32p24__avx2_4x24
+#define STRIDED_KERNEL tor_gemm_f32_f32__avx2_4x24
+#else
+#define NV 2
+#define MR 4
+#define MR_TAIL 4
 #define PACKED_KERNEL tor_gemm_f32_f32p8__generic_4x8
 #define STRIDED_KERNEL tor_gemm_f32_f32__generic_4x8
 #endif
+
+// Sums of more than CHAIN products are added part by part, which keeps their error low.
+enum { NR = NV * VF32, UNROLL = 4, CHAIN = 384 };
+
+// What a tile fetches of b while it runs, for every UNROLL steps of k: one line, or half of so many
+// steps' lines, into L2; or all of them just ahead into L1.
+typedef enum { FETCH_LINE, FETCH_LINES, FETCH_AHEAD } Fetch;
 
 #define UNROLLED _Pragma("GCC unroll 16")
 
 // Where rows of a are read: GROUP of them share a pointer and differ by multiples of lda, which x86
 // adds in the address. With few rows each has its own, which leaves a displacement for the unrolled
 // k.
-#if MR <= 6
+#if MR_TAIL <= 6
 enum { GROUP = 1 };
 #else
 enum { GROUP = 3 };
 #endif
-enum { BASES = MR / GROUP };
+enum { BASES = MR_TAIL / GROUP };
 
 // sum += x * b. Written out where sums fill the registers: compilers otherwise reorder loads and
 // rename sums until some of them spill.
@@ -50,68 +63,80 @@ TOR_INLINE void multiply_add(vf32 *sum, vf32 x, vf32 b) {
 #endif
 }
 
-// `rows`, `chains`, `packed` and `ahead` are constants of each inlined copy.
-TOR_INLINE void step(vf32 acc[MR][NV], int rows, const float *const *base, int64_t lda, int u,
-                     const float *b) {
+// What the tiles of one call share.
+typedef struct {
+    const TorGemmTile *t;
+    int64_t chain;      // most products of a chain
+    int64_t next_step;  // bytes between fetches
+} Panel;
+
+// Where a tile reads.
+typedef struct {
+    const float *a[BASES], *b;
+    const char *next;  // to fetch
+} Cursor;
+
+// `rows`, `nv`, `chains`, `packed` and `fetch` are constants of each inlined copy.
+TOR_INLINE void step(vf32 (*acc)[NV], int rows, int nv, const float *const *base, int64_t lda,
+                     int u, const float *b) {
     vf32 bv[NV];
-    UNROLLED for (int v = 0; v < NV; v++) bv[v] = vf32_load(b + v * VF32);
+    UNROLLED for (int v = 0; v < nv; v++) bv[v] = vf32_load(b + v * VF32);
     UNROLLED for (int r = 0; r < rows; r++) {
         vf32 x = vf32_set(base[r / GROUP][(r % GROUP) * lda + u]);
-        UNROLLED for (int v = 0; v < NV; v++) multiply_add(&acc[r][v], x, bv[v]);
+        UNROLLED for (int v = 0; v < nv; v++) multiply_add(&acc[r][v], x, bv[v]);
     }
 }
 
-TOR_INLINE void add(vf32 to[MR][NV], vf32 from[MR][NV], int rows) {
-    UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < NV; v++) to[r][v] +=
+TOR_INLINE void add(vf32 (*to)[NV], vf32 (*from)[NV], int rows, int nv) {
+    UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) to[r][v] +=
         from[r][v];
 }
 
-TOR_INLINE void tile(int rows, int chains, bool packed, bool ahead, const TorGemmTile *t,
-                     const float *a, float *c, const char *next, int64_t next_step) {
-    vf32 acc[4][MR][NV];
+// acc[0] = a[rows, k] * b[k, nv], from the cursor on.
+TOR_INLINE void product(vf32 (*acc)[MR_TAIL][NV], int rows, int nv, int chains, bool packed,
+                        Fetch fetch, const Panel *panel, Cursor *at, int64_t k) {
+    int64_t lda = panel->t->lda, ldb = packed ? NR : panel->t->ldb;
     UNROLLED for (int s = 0; s < chains; s++) UNROLLED for (int r = 0; r < rows; r++)
-        UNROLLED for (int v = 0; v < NV; v++) acc[s][r][v] = (vf32){0};
-
+        UNROLLED for (int v = 0; v < nv; v++) acc[s][r][v] = (vf32){0};
     const int bases = (rows + GROUP - 1) / GROUP;
-    const float *base[BASES], *b = t->b;
-    int64_t lda = t->lda, ldb = packed ? NR : t->ldb, k = t->kc;
-    UNROLLED for (int i = 0; i < bases; i++) base[i] = a + GROUP * i * lda;
 #if defined(TOR_ISA_avx2)
-    if (rows == 6 && packed && !ahead && k >= TOR_LOOP_6X16_UNROLL) {
-        int64_t turns = k / TOR_LOOP_6X16_UNROLL, done = turns * TOR_LOOP_6X16_UNROLL;
+    if (rows == 4 && nv == 3 && packed && fetch == FETCH_LINE && k >= TOR_LOOP_4X24_UNROLL) {
+        int64_t turns = k / TOR_LOOP_4X24_UNROLL, done = turns * TOR_LOOP_4X24_UNROLL;
         // Two turns of the loop below are one of this.
-        tor_loop_6x16(acc[0], a, lda, b, turns, next, 2 * next_step);
-        UNROLLED for (int i = 0; i < bases; i++) base[i] += done;
-        b += done * ldb, next += 2 * turns * next_step, k -= done;
+        tor_loop_4x24(acc[0], at->a[0], lda, at->b, turns, at->next, 2 * panel->next_step);
+        UNROLLED for (int i = 0; i < bases; i++) at->a[i] += done;
+        at->b += done * ldb, at->next += 2 * turns * panel->next_step, k -= done;
     }
 #endif
     for (; k >= UNROLL; k -= UNROLL) {
         UNROLLED for (int u = 0; u < UNROLL; u++) {
-            step(acc[u % chains], rows, base, lda, u, b + u * ldb);
-            if (ahead && u * NR % 16 == 0)
-                UNROLLED for (int line = 0; line < NR; line += 16)
-                    __builtin_prefetch(next + u * NR * 4 + line * 4, 0, 3);
+            step(acc[u % chains], rows, nv, at->a, lda, u, at->b + u * ldb);
+            if (fetch == FETCH_AHEAD)
+                UNROLLED for (int line = (16 - u * NR % 16) % 16; line < NR; line += 16)
+                    __builtin_prefetch(at->next + (u * NR + line) * 4, 0, 3);
         }
-        if (packed && !ahead)
+        if (packed && fetch == FETCH_LINE) __builtin_prefetch(at->next, 0, 2);
+        if (packed && fetch == FETCH_LINES)
             UNROLLED for (int line = 0; line < NR / 8; line++)
-                __builtin_prefetch(next + 64 * line, 0, 2);
-        UNROLLED for (int i = 0; i < bases; i++) base[i] += UNROLL;
-        b += UNROLL * ldb;
-        next += ahead ? UNROLL * NR * 4 : next_step;
+                __builtin_prefetch(at->next + 64 * line, 0, 2);
+        UNROLLED for (int i = 0; i < bases; i++) at->a[i] += UNROLL;
+        at->b += UNROLL * ldb;
+        at->next += fetch == FETCH_AHEAD ? UNROLL * NR * 4 : panel->next_step;
     }
     for (; k; k--) {
-        step(acc[0], rows, base, lda, 0, b);
-        UNROLLED for (int i = 0; i < bases; i++) base[i]++;
-        b += ldb;
+        step(acc[0], rows, nv, at->a, lda, 0, at->b);
+        UNROLLED for (int i = 0; i < bases; i++) at->a[i]++;
+        at->b += ldb;
     }
+    if (chains == 4) add(acc[0], acc[2], rows, nv), add(acc[1], acc[3], rows, nv);
+    if (chains >= 2) add(acc[0], acc[1], rows, nv);
+}
 
-    if (chains == 4) add(acc[0], acc[2], rows), add(acc[1], acc[3], rows);
-    if (chains >= 2) add(acc[0], acc[1], rows);
-
-    const float *bias = t->bias;
-    bool accumulate = t->accumulate;
+// c = (c +) acc (+ bias)
+TOR_INLINE void store(vf32 (*acc)[NV], int rows, int nv, const TorGemmTile *t, float *c,
+                      bool accumulate, const float *bias) {
     int64_t ldc = t->ldc, cols = t->cols;
-    UNROLLED for (int v = 0; v < NV; v++) {
+    UNROLLED for (int v = 0; v < nv; v++) {
         int lanes = (int)TOR_MIN(cols - v * VF32, VF32);
         if (lanes <= 0) break;
         bool whole = lanes == VF32;
@@ -120,7 +145,7 @@ TOR_INLINE void tile(int rows, int chains, bool packed, bool ahead, const TorGem
                                 : vf32_load_n(bias + v * VF32, lanes);
         UNROLLED for (int r = 0; r < rows; r++) {
             float *p = c + r * ldc + v * VF32;
-            vf32 x = acc[0][r][v];
+            vf32 x = acc[r][v];
             if (accumulate) x += whole ? vf32_load(p) : vf32_load_n(p, lanes);
             if (bias) x += add_bias;
             if (whole)
@@ -131,48 +156,100 @@ TOR_INLINE void tile(int rows, int chains, bool packed, bool ahead, const TorGem
     }
 }
 
-#define CHAINS(rows) ((rows) == 1 ? 4 : (rows) <= 3 && 2 * (rows) <= MR ? 2 : 1)
-#define ROWS(rows)                                                             \
-    case rows:                                                                 \
-        if (ahead)                                                             \
-            tile(rows, CHAINS(rows), packed, true, t, a, c, next, 0);          \
-        else                                                                   \
-            tile(rows, CHAINS(rows), packed, false, t, a, c, next, next_step); \
-        break;
+TOR_INLINE void tile(int rows, int nv, int chains, bool packed, Fetch fetch, const Panel *panel,
+                     const float *a, float *c, const char *next) {
+    const TorGemmTile *t = panel->t;
+    UNROLLED for (int r = 0; r < rows; r++) {
+        __builtin_prefetch(c + r * t->ldc, 1, 3);
+        __builtin_prefetch(c + r * t->ldc + nv * VF32 - 1, 1, 3);
+    }
+    Cursor at = {.b = t->b, .next = next};
+    const int bases = (rows + GROUP - 1) / GROUP;
+    UNROLLED for (int i = 0; i < bases; i++) at.a[i] = a + GROUP * i * t->lda;
+    bool accumulate = t->accumulate;
+    for (int64_t left = t->kc; left > 0; accumulate = true) {
+        int64_t k = TOR_MIN(left, panel->chain);
+        left -= k;
+        vf32 acc[4][MR_TAIL][NV];
+        product(acc, rows, nv, chains, packed, fetch, panel, &at, k);
+        store(acc[0], rows, nv, t, c, accumulate, left ? NULL : t->bias);
+    }
+}
+
+// One function a tile, so that each has the registers for itself; a table of them for each number
+// of vectors and way to fetch, by rows - 1.
+typedef void Tile(const Panel *panel, const float *a, float *c, const char *next);
+
+#define CHAINS(rows, nv) ((rows) == 1 ? 4 : 2 * (rows) * (nv) <= MR * NV && (rows) <= 3 ? 2 : 1)
+#define TILE(rows, name, nv, packed, fetch)                                                 \
+    static __attribute__((noinline)) void name##_##rows(const Panel *panel, const float *a, \
+                                                        float *c, const char *next) {       \
+        if ((rows) <= ((nv) == NV ? MR : MR_TAIL))                                          \
+            tile(rows, nv, CHAINS(rows, nv), packed, fetch, panel, a, c, next);             \
+    }
+#define TILE_NAME(rows, name, ...) name##_##rows,
+#define TILES(name, nv, packed, fetch)      \
+    FOR_ROWS(TILE, name, nv, packed, fetch) \
+    static Tile *const name[MR_TAIL] = {FOR_ROWS(TILE_NAME, name, 0)};
+
+// clang-format off
+#define FOR_ROWS_4(X, ...) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__)
+#define FOR_ROWS_6(X, ...) FOR_ROWS_4(X, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
+#define FOR_ROWS_12(X, ...) \
+    FOR_ROWS_6(X, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__) X(9, __VA_ARGS__) \
+    X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__)
+#define FOR_ROWS_OF(n) TOR_PASTE(FOR_ROWS_, n)
+#define FOR_ROWS FOR_ROWS_OF(MR_TAIL)
+// clang-format on
+
+TILES(whole_line, NV, true, FETCH_LINE)
+TILES(whole_lines, NV, true, FETCH_LINES)
+TILES(whole_ahead, NV, true, FETCH_AHEAD)
+TILES(one_line, 1, true, FETCH_LINE)
+TILES(one_lines, 1, true, FETCH_LINES)
+TILES(one_ahead, 1, true, FETCH_AHEAD)
+#if NV == 3
+TILES(two_line, 2, true, FETCH_LINE)
+TILES(two_lines, 2, true, FETCH_LINES)
+TILES(two_ahead, 2, true, FETCH_AHEAD)
+#endif
+TILES(strided, NV, false, FETCH_LINE)
+
+static Tile *const *const packed_tiles[NV][3] = {
+    {one_line, one_lines, one_ahead},
+#if NV == 3
+    {two_line, two_lines, two_ahead},
+#endif
+    {whole_line, whole_lines, whole_ahead},
+};
 
 // Rows are shared out evenly, so that no tile is much lower than the others: low ones wait for
 // latency.
-TOR_INLINE void panel(bool packed, const TorGemmTile *t) {
-    int64_t chunks = (t->rows + MR - 1) / MR, low = t->rows / chunks, high = t->rows % chunks;
+static void run(bool packed, const TorGemmTile *t) {
+    int nv = (int)((t->cols + VF32 - 1) / VF32), mr = nv == NV ? MR : MR_TAIL;
+    int64_t chunks = (t->rows + mr - 1) / mr, low = t->rows / chunks, high = t->rows % chunks;
+    int64_t parts = (t->kc + CHAIN - 1) / CHAIN,
+            chain = tor_round_up(tor_ceil_div(t->kc, parts), 8);
+    // What comes next of b is fetched while this is used, an equal share by each chunk, since a
+    // burst of fetches blocks the loads behind it. A lone chunk fetches just ahead of itself.
+    Fetch fetch = chunks > 5 ? FETCH_LINE : chunks > 1 ? FETCH_LINES : FETCH_AHEAD;
+    Tile *const *tiles = packed ? packed_tiles[nv - 1][fetch] : strided;
+    int64_t fetches = t->kc / UNROLL * chunks;
+    Panel panel = {t, chain, fetches ? t->kc * NR * 4 / fetches : 0};
     const float *a = t->a;
     float *c = t->c;
-    // The next panel is fetched while this one is used, an equal share by each chunk, since a burst
-    // of fetches blocks the loads behind it. A lone chunk fetches its own panel ahead.
-    const char *next = (const char *)t->next;
-    int64_t iterations = t->kc / UNROLL,
-            next_step = iterations ? t->kc * NR * 4 / (iterations * chunks) : 0;
+    const char *next = (const char *)(fetch == FETCH_AHEAD ? t->b + 512 : t->next);
     for (int64_t i = 0; i < chunks; i++) {
         int64_t rows = low + (i < high);
-        bool ahead = packed && chunks == 1;
-        // clang-format off
-        switch (rows) {
-            ROWS(1) ROWS(2) ROWS(3) ROWS(4)
-#if MR >= 6
-            ROWS(5) ROWS(6)
-#endif
-#if MR >= 12
-            ROWS(7) ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12)
-#endif
-        }
-        // clang-format on
-        next += iterations * next_step;
+        tiles[rows - 1](&panel, a, c, next);
         a += rows * t->lda;
         c += rows * t->ldc;
+        next += t->kc / UNROLL * panel.next_step;
     }
 }
 
 void PACKED_KERNEL(const TorGemmTile *t);
 void STRIDED_KERNEL(const TorGemmTile *t);
 
-void PACKED_KERNEL(const TorGemmTile *t) { panel(true, t); }
-void STRIDED_KERNEL(const TorGemmTile *t) { panel(false, t); }
+void PACKED_KERNEL(const TorGemmTile *t) { run(true, t); }
+void STRIDED_KERNEL(const TorGemmTile *t) { run(false, t); }

@@ -9,6 +9,9 @@
 //             over it
 //         epilogue over mc x nc
 //
+// With few rows a is small and b is all of the traffic: the two inner loops change places, so that
+// packed b is read in the order in which it lies.
+//
 // How units fall into ranges changes nothing in an element's sum, so a lone thread may walk large
 // blocks where many threads share the same units.
 #include <string.h>
@@ -48,6 +51,9 @@ int64_t tor_gemm_panel(void) { return find(TOR_GEMM_PACKED, 0)->nr; }
 // Smallest share of work that is worth a thread, in cycles: a few times what waking one costs.
 #define ITEM_CYCLES 16384
 
+// Multiply-adds of a core in a cycle, for panels of nr columns.
+static double multiply_adds(int64_t nr) { return nr >= 32 ? 32 : nr >= 16 ? 16 : 8; }
+
 static int64_t even_part(int64_t size, int64_t most, int64_t multiple) {
     if (size <= most) return TOR_MAX(size, 1);
     return tor_round_up(tor_ceil_div(size, tor_ceil_div(size, most)), multiple);
@@ -82,25 +88,29 @@ void tor_gemm_bind(TorGemmArgs *args) {
     plan->k_part = parts > 1 ? tor_round_up(tor_ceil_div(k, parts), 8) : TOR_MAX(k, 1);
     plan->k_parts = tor_ceil_div(TOR_MAX(k, 1), plan->k_part);
 
-    // k: a panel of b in three quarters of L1, unless it is used once.
-    int64_t l1 = (int64_t)tor_cpu_l1d(), l2 = (int64_t)tor_cpu_l2();
-    bool once = m <= mr;
+    // k: long, since the start and the end of a tile cost as much as 16 steps; but a panel of b
+    // stays in a sixth of L2, from which it streams fast enough. Panels that are used once need no
+    // blocks.
+    int64_t l2 = (int64_t)tor_cpu_l2();
+    bool once = m <= mr, few = m <= 4 * mr;
     if (!args->kc)
         args->kc = once && !args->pack_a && !plan->copy_b
                        ? plan->k_part
-                       : even_part(plan->k_part, l1 * 3 / 4 / (nr * 4), 8);
+                       : even_part(plan->k_part, TOR_MIN(few ? 256 : 768, l2 / 6 / (nr * 4)), 8);
     // a whose rows fall into few sets of the cache is copied.
-    bool clash = args->a_row % 512 == 0 && plan->panels >= 8 && !once;
+    bool clash = args->a_row % 512 == 0 && plan->panels >= 8 && !few;
     plan->copy_a = args->pack_a || args->a_col != 1 || clash;
+    plan->panel_first = few && !plan->copy_a;
     // m: a's block in half of L2, and low: what runs beside this on the core's other thread, or on
-    // the machine's other guests, takes its part of the cache. Measured: 48 rows lose nothing alone
-    // and win up to 10 % in company. Many rows pay for a higher block with less traffic of b.
-    int64_t rows = TOR_MIN(l2 / 2 / (args->kc * 4), m <= 512 ? 8 * mr : 16 * mr);
+    // the machine's other guests, takes its part of the cache.
+    int64_t high = TOR_MAX(8 * mr, 96);
+    int64_t rows = TOR_MIN(l2 / 2 / (args->kc * 4), high);
     rows = TOR_MAX(rows, 2 * mr);
     if (!args->mc) {
         args->mc = even_part(m, rows, mr);
         // Enough units for many threads, if the problem is large.
-        while (args->mc >= 8 * mr && plan->batches * plan->panels * tor_ceil_div(m, args->mc) < 48)
+        while (args->mc >= high / 2 &&
+               plan->batches * plan->panels * tor_ceil_div(m, args->mc) < 48)
             args->mc = tor_round_up(tor_ceil_div(args->mc, 2), mr);
     }
     plan->m_blocks = tor_ceil_div(m, args->mc);
@@ -111,7 +121,7 @@ void tor_gemm_bind(TorGemmArgs *args) {
 
     plan->units = plan->k_parts * plan->batches * plan->m_blocks * plan->panels;
     double cycles = (double)plan->batches * (double)plan->panels * (double)nr * (double)(k + 1) *
-                    TOR_MAX((double)m / (double)nr, 0.5);
+                    TOR_MAX((double)m / multiply_adds(nr), 0.5);
     int64_t items = cycles >= (double)ITEM_CYCLES * (double)plan->units
                         ? plan->units
                         : TOR_MAX((int64_t)(cycles / ITEM_CYCLES), 1);
@@ -185,6 +195,15 @@ static void zero_or_bias(const Block *block, float *c, int64_t c_row, int64_t co
     }
 }
 
+static void copy_a(const Block *block, int64_t k0, int64_t kc) {
+    const TorGemmArgs *args = block->args;
+    if (args->pack_a)
+        args->pack_a(args->pack_ctx, block->batch, block->row, block->rows, k0, kc, block->a_copy);
+    else
+        tor_gemm_copy(block->a_copy, kc, block->a + k0 * args->a_col, args->a_row, args->a_col,
+                      block->rows, kc);
+}
+
 // The kernel over panel `panel` and k from k0; t holds a.
 static void run_panel(const Block *block, TorGemmTile *t, int64_t panel, int64_t k0) {
     const TorGemmArgs *args = block->args;
@@ -195,8 +214,7 @@ static void run_panel(const Block *block, TorGemmTile *t, int64_t panel, int64_t
     t->ldb = nr;
     if (args->b_packed) {
         t->b = block->b + (panel * args->k + k0) * nr;
-        // The same k of the next panel while this one is used; or b just ahead if it is used once.
-        t->next = t->b + (block->rows > kernel->mr ? args->k * nr : 512);
+        t->next = t->b + (args->plan.panel_first ? t->kc : args->k) * nr;
     } else {
         const float *b = block->b + k0 * args->b_row + col * args->b_col;
         if (!(kernel->flags & TOR_GEMM_PACKED) && t->cols == nr) {
@@ -223,29 +241,25 @@ static void run_block(const Block *block, int64_t first_panel, int64_t end_panel
         float *c = own_c ? block->c_own : block->c + col;
         int64_t c_row = own_c ? cols : block->c_row;
         if (args->k == 0) zero_or_bias(block, c, c_row, col, cols);
-        for (int64_t k0 = block->k_begin; k0 < block->k_end; k0 += args->kc) {
+        int64_t k_blocks = tor_ceil_div(block->k_end - block->k_begin, args->kc);
+        bool panel_first = args->plan.panel_first;
+        for (int64_t i = 0; i < k_blocks * (p1 - p0); i++) {
+            int64_t k_block = panel_first ? i % k_blocks : i / (p1 - p0);
+            int64_t p = p0 + (panel_first ? i / k_blocks : i % (p1 - p0));
+            int64_t k0 = block->k_begin + k_block * args->kc;
             TorGemmTile t = {.rows = block->rows,
                              .kc = TOR_MIN(args->kc, block->k_end - k0),
+                             .c = c + (p - p0) * nr,
                              .ldc = c_row,
-                             .accumulate = k0 > block->k_begin};
+                             .accumulate = k_block > 0};
             if (args->plan.copy_a) {
                 t.a = block->a_copy, t.lda = t.kc;
-                if (copied_k != k0) {
-                    if (args->pack_a)
-                        args->pack_a(args->pack_ctx, block->batch, block->row, block->rows, k0,
-                                     t.kc, block->a_copy);
-                    else
-                        tor_gemm_copy(block->a_copy, t.kc, block->a + k0 * args->a_col, args->a_row,
-                                      args->a_col, block->rows, t.kc);
-                    copied_k = k0;
-                }
+                if (copied_k != k0) copy_a(block, k0, t.kc);
+                copied_k = k0;
             } else {
                 t.a = block->a + k0, t.lda = args->a_row;
             }
-            for (int64_t p = p0; p < p1; p++) {
-                t.c = c + (p - p0) * nr;
-                run_panel(block, &t, p, k0);
-            }
+            run_panel(block, &t, p, k0);
         }
         if (args->epilogue && !block->split)
             tor_epilogue_run(args->epilogue, block->batch, block->row, block->rows, col, cols, c,
