@@ -35,15 +35,17 @@ ToroidStatus tor_lower_fused(TorPlan *plan, const TorNode *node) {
     uint32_t rows = 0;
     for (int i = 0; axes && i < axes->count; i++) rows |= 1u << axes->ints[i];
     MapData *m;
-    TOR_TRY(
-        tor_step_add(plan, rows ? &rows_kind : &map_kind, node, sizeof *m, sizeof(TorMapArgs), &m));
     ToroidStatus status = tor_program_verify(program);
     if (status != TOROID_OK) {
         char text[4096];
         tor_log(1, "%s", tor_program_print(program, text, sizeof text));
         return status;
     }
-    tor_program_prepare(&m->prepared, program);
+    TorPrepared prepared;
+    tor_program_prepare(&prepared, program);
+    TOR_TRY(tor_step_add(plan, rows ? &rows_kind : &map_kind, node, sizeof *m,
+                         tor_map_args_bytes(&prepared), &m));
+    m->prepared = prepared;
     // The order of the index space: what is kept, then what the reductions run over.
     int order[TOR_MAX_RANK];
     for (int d = 0; d < dims->count; d++)

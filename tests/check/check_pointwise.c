@@ -133,7 +133,7 @@ static void compare(TorDtype type, const void *got, const void *want, int64_t co
 static void run_case(Case *c, int plain) {
     TorProgram *p = &c->program;
     TorPrepared prepared;
-    TorMapArgs args, ref = {0};
+    TorMapArgs args = {0}, ref = {0};
     int64_t count[TOR_MAP_OPERANDS], origin[TOR_MAP_OPERANDS];
     int operands = p->n_inputs + p->n_outputs;
     uint8_t *got[TOR_MAP_OPERANDS], *again[TOR_MAP_OPERANDS], *want[TOR_MAP_OPERANDS];
@@ -291,7 +291,7 @@ static void signed_zeros(void) {
     for (size_t i = 0; i < TOR_COUNT_OF(rows_); i++) {
         TorProgram p = {.n_stages = 1};
         TorPrepared prepared;
-        TorMapArgs args;
+        TorMapArgs args = {0};
         bool two = tor_fn_arity(rows_[i].fn) == 2;
         int a = input(&p, TOR_float32), b = two ? input(&p, TOR_float32) : 0;
         output(&p, 0, TOR_float32, false);
@@ -830,7 +830,7 @@ static void bench_chains(void) {
     for (size_t k = 0; k < TOR_COUNT_OF(kinds); k++) {
         for (size_t s = 0; s < TOR_COUNT_OF(sizes); s++) {
             TorProgram p = {0};
-            Bench b;
+            Bench b = {0};
             char name[64];
             chain(&p, kinds[k].fn);
             snprintf(name, sizeof name, "mul add %s mul add, %" PRId64, kinds[k].name, sizes[s]);

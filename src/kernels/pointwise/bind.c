@@ -1,5 +1,6 @@
 // From strides to a way of walking: drops and merges dims, orders them, chooses between the four
 // drivers, sizes tiles and lays out scratch.
+#include <stddef.h>
 #include <string.h>
 
 #include "kernels/pointwise/engine.h"
@@ -177,19 +178,26 @@ static unsigned scalars_of(const Bind *b, const TorOp *op, bool *by_row) {
 }
 
 static void choose_functions(Bind *b) {
+    // A bind to other sizes mostly reaches the operands in the same way.
     TorBound *bound = b->bound;
+    if (bound->n_ops && bound->chosen_mode == bound->mode &&
+        memcmp(bound->chosen_access, bound->access, (size_t)b->operands) == 0)
+        return;
+    bound->chosen_mode = bound->mode;
+    memcpy(bound->chosen_access, bound->access, (size_t)b->operands);
+    TorBoundOp *bound_op = tor_bound_ops(b->args, bound);
     bound->n_ops = b->ready->n_ops;
     for (int i = 0; i < b->ready->n_ops; i++) {
         const TorOp *op = &b->ready->op[i];
         bool by_row = false;
         unsigned scalars = scalars_of(b, op, &by_row);
-        tor_bound_op(&bound->op[i], b->ready, op, scalars);
-        bound->op[i].by_row = by_row;
+        tor_bound_op(&bound_op[i], b->ready, op, scalars);
+        bound_op[i].by_row = by_row;
     }
 }
 
-static size_t book(size_t *total, size_t bytes) {
-    size_t at = *total;
+static uint32_t book(size_t *total, size_t bytes) {
+    uint32_t at = (uint32_t)*total;
     *total += (bytes + 63) / 64 * 64;
     return at;
 }
@@ -201,8 +209,7 @@ static void lay_out(Bind *b, int64_t tile, int64_t lanes, int64_t keep) {
     bound->row_lanes = lanes;
     bound->tile_bytes = (size_t)tor_round_up(tile * ready->widest, 64);
     bound->row_at = book(&total, 0);
-    for (int r = 0; r < TOR_ROW_SLOTS; r++)
-        book(&total, ready->row_bytes[r] ? (size_t)lanes * 8 : 0);
+    for (int r = 0; r < ready->n_rows; r++) book(&total, (size_t)lanes * 8);
     bound->buf_at = book(&total, bound->tile_bytes * ready->n_bufs);
     bound->splat_at = book(&total, bound->tile_bytes * 3);
     for (int k = 0; k < b->operands; k++) {
@@ -213,12 +220,13 @@ static void lay_out(Bind *b, int64_t tile, int64_t lanes, int64_t keep) {
     }
     bound->keep = 1;
     size_t kept = 0;
-    for (int i = 0; i < ready->n_bufs; i++)
+    const int n_kept = ready->n_stages > 1 ? ready->n_bufs : 0;  // read in later stages
+    for (int i = 0; i < n_kept; i++)
         kept += ready->buf_kept[i] ? (size_t)keep * ready->buf_bytes[i] : 0;
     if (kept > TOR_KEEP_BYTES) {
         bound->keep = 0;
     } else {
-        for (int i = 0; i < ready->n_bufs; i++)
+        for (int i = 0; i < n_kept; i++)
             bound->keep_at[i] =
                 book(&total, ready->buf_kept[i] ? (size_t)keep * ready->buf_bytes[i] : 0);
     }
@@ -292,6 +300,13 @@ static void bind_rows(Bind *b) {
     choose_access(b);
     lay_out(b, bound->rows * bound->chunk, bound->mode == TOR_MODE_group ? bound->rows : 1,
             bound->mode == TOR_MODE_group ? 0 : bound->length);
+}
+
+size_t tor_map_args_bytes(const TorPrepared *prepared) {
+    const TorReady *ready = (const TorReady *)prepared->opaque;
+    return offsetof(TorMapArgs, stride) +
+           (size_t)(ready->n_inputs + ready->n_outputs) * sizeof(((TorMapArgs *)0)->stride[0]) +
+           ready->n_ops * sizeof(TorBoundOp);
 }
 
 void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int row_rank,

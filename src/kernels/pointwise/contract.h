@@ -24,18 +24,24 @@ typedef struct {
 /// `program` has passed tor_program_verify() and is borrowed for the life of `out`.
 void tor_program_prepare(TorPrepared *out, const TorProgram *program);
 
+/// Clear it before the first bind. A context that holds many of them gives each only the
+/// tor_map_args_bytes() that its program needs.
 typedef struct {
     const TorProgram *program;
-    int rank;      ///< after merging: outer dims, then the row's dims
-    int row_rank;  ///< trailing dims that the reductions run over; 0 without reductions
+    int rank;              ///< after merging: outer dims, then the row's dims
+    int row_rank;          ///< trailing dims that the reductions run over; 0 without reductions
+    int64_t items;         ///< parallel units, for tor_team_run()
+    size_t scratch_bytes;  ///< a thread; a multiple of TOR_CACHE_LINE
     int64_t size[TOR_MAP_RANK];
+    void *data[TOR_MAP_OPERANDS];  ///< set by the caller before each run
+    uint64_t opaque[64];           ///< private
     int64_t stride[TOR_MAP_OPERANDS]
                   [TOR_MAP_RANK];  ///< elements; 0: broadcast. Inputs, then outputs
-    void *data[TOR_MAP_OPERANDS];  ///< set by the caller before each run
-    int64_t items;                 ///< parallel units, for tor_team_run()
-    size_t scratch_bytes;          ///< a thread; a multiple of TOR_CACHE_LINE
-    uint64_t opaque[392];          ///< private
+    uint64_t opaque_ops[240];      ///< private; begins where the program's last stride ends
 } TorMapArgs;
+
+/// Bytes from the start of a TorMapArgs that binding and running the program touch.
+size_t tor_map_args_bytes(const TorPrepared *prepared);
 
 /// Chooses tiles and merges dims. No allocation; a few hundred ns. Operand k's strides are
 /// stride[k][0..rank), inputs first, outputs from k = n_inputs on (and so in args->data); for an

@@ -112,7 +112,8 @@ typedef struct {
     uint8_t buf_bytes[TOR_BUFS];  ///< of an element
     uint8_t buf_kept[TOR_BUFS];   ///< read in a later stage than it is written
     uint8_t row_bytes[TOR_ROW_SLOTS];
-    uint8_t n_ops, n_bufs, n_reductions, n_stages, n_inputs, n_outputs;
+    uint8_t n_ops, n_bufs, n_rows, n_reductions, n_stages, n_inputs,
+        n_outputs;   ///< n_rows: row slots in use
     uint8_t widest;  ///< bytes of the widest element of any slot
     uint8_t row_reads_input, has_arg;
     uint8_t output0_early;    ///< input 0 is read after output 0 is written
@@ -142,23 +143,31 @@ enum {
 };
 
 typedef struct {
-    TorBoundOp op[TOR_OPS];
     const TorReady *ready;
     uint8_t n_ops, mode, block;  ///< block: a tile is `rows` whole inner rows; else a chunk of one
     uint8_t keep;                ///< kept registers live in whole-row buffers
     uint8_t space;               ///< first dim that tiles walk
     uint8_t access[TOR_MAP_OPERANDS];
+    uint8_t chosen_mode, chosen_access[TOR_MAP_OPERANDS];  ///< for which functions were chosen
     int64_t inner;          ///< elements of the innermost dim (of columns: the lane dim)
     int64_t chunk, chunks;  ///< elements of a chunk, chunks in an inner row
     int64_t rows;           ///< block: inner rows in a tile
     int64_t inner_rows;     ///< inner rows in the space
     int64_t tiles;          ///< in the space
     int64_t length;         ///< elements in a reduction's row
-    size_t gather_at[TOR_MAP_OPERANDS], buf_at, splat_at, row_at, keep_at[TOR_BUFS], state_at;
-    size_t tile_bytes;  ///< of a buffer
-    int64_t row_lanes;  ///< rows whose row values are held at once
+    size_t tile_bytes;      ///< of a buffer
+    int64_t row_lanes;      ///< rows whose row values are held at once
+    // Bytes from the start of scratch.
+    uint32_t buf_at, splat_at, row_at, state_at, gather_at[TOR_MAP_OPERANDS], keep_at[TOR_BUFS];
 } TorBound;
 _Static_assert(sizeof(TorBound) <= sizeof(((TorMapArgs *)0)->opaque), "TorMapArgs is too small");
+_Static_assert(sizeof(TorBoundOp) * TOR_OPS <= sizeof(((TorMapArgs *)0)->opaque_ops),
+               "TorMapArgs is too small");
+
+/// The operations, which lie behind the strides of the program's operands.
+static inline TorBoundOp *tor_bound_ops(const TorMapArgs *args, const TorBound *bound) {
+    return (TorBoundOp *)(uintptr_t)args->stride[bound->ready->n_inputs + bound->ready->n_outputs];
+}
 
 enum { TOR_TILE_MAX = 1024, TOR_KEEP_BYTES = 256 << 10, TOR_COLUMNS = 256 };
 

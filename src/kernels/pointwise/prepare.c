@@ -354,6 +354,7 @@ void tor_program_prepare(TorPrepared *out, const TorProgram *program) {
     }
     assign_buffers(&p);
     mark_again(&p);
+    for (int r = 0; r < TOR_ROW_SLOTS; r++) ready->n_rows += ready->row_bytes[r] != 0;
 
     uint8_t widest = 1;
     for (int i = 0; i < program->n_inputs; i++)

@@ -8,6 +8,7 @@ void tor_run_start(TorRun *run, const TorMapArgs *args, const TorBound *bound, u
     const TorProgram *program = args->program;
     run->args = args;
     run->bound = bound;
+    run->op = tor_bound_ops(args, bound);
     run->ready = ready;
     run->scratch = scratch;
     run->n_active = 0;
@@ -45,8 +46,7 @@ void tor_run_start(TorRun *run, const TorMapArgs *args, const TorBound *bound, u
 void tor_run_row_ops(TorRun *run, int stage, int64_t n) {
     const TorBound *bound = run->bound;
     for (int i = 0; i < bound->n_ops; i++) {
-        if (bound->op[i].row && bound->op[i].stage == stage)
-            tor_run_op(&bound->op[i], run->slot, n);
+        if (run->op[i].row && run->op[i].stage == stage) tor_run_op(&run->op[i], run->slot, n);
     }
 }
 

@@ -7,6 +7,7 @@
 typedef struct {
     const TorMapArgs *args;
     const TorBound *bound;
+    const TorBoundOp *op;  ///< [bound->n_ops]
     const TorReady *ready;
     uint8_t *scratch;
     uint8_t written[TOR_PROGRAM_OUTPUTS];  ///< stage that writes it
@@ -24,7 +25,7 @@ void tor_run_start(TorRun *run, const TorMapArgs *args, const TorBound *bound, u
 void tor_run_row_ops(TorRun *run, int stage, int64_t n);
 static inline void tor_run_element_ops(TorRun *run, int stage, int64_t n) {
     const TorBound *bound = run->bound;
-    for (const TorBoundOp *op = bound->op, *end = op + bound->n_ops; op < end; op++) {
+    for (const TorBoundOp *op = run->op, *end = op + bound->n_ops; op < end; op++) {
         bool here = op->stage == stage || (!bound->keep && (op->again >> stage & 1));
         if (here && !op->row) tor_run_op(op, run->slot, n);
     }

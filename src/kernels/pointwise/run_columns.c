@@ -82,8 +82,7 @@ static void run_stage(TorRun *run, int stage, int64_t lane, int64_t n, int dim) 
             tor_columns_start(state_of(run, i), &ready->reduce[i], n);
     }
     bool works = false;
-    for (int i = 0; i < bound->n_ops; i++)
-        works |= !bound->op[i].row && bound->op[i].stage == stage;
+    for (int i = 0; i < bound->n_ops; i++) works |= !run->op[i].row && run->op[i].stage == stage;
     if (!works && stage == ready->n_stages - 1) return;
     const bool done = !works && sums_in_place(run, stage, n, dim);
     for (int64_t row = 0; row < bound->length && !done; row++) {

@@ -28,7 +28,7 @@ void tor_run_rows(const TorMapArgs *args, const TorBound *bound, int64_t begin, 
     // A last stage of row ops alone needs no pass over the row.
     int element_ops = 0;
     for (int i = 0; i < bound->n_ops; i++)
-        element_ops += !bound->op[i].row && bound->op[i].stage == stages - 1;
+        element_ops += !run.op[i].row && run.op[i].stage == stages - 1;
     tor_walk_start(&walk, &run, 0, args->rank - args->row_rank, begin);
     for (int64_t item = begin; item < end; item++) {
         for (int k = 0; k < operands; k++) run.base[k] = (uint8_t *)args->data[k] + walk.offset[k];
@@ -137,7 +137,7 @@ void tor_run_group(const TorMapArgs *args, const TorBound *bound, int64_t begin,
         row_outputs(&run, row, rows, false);
         for (int stage = 0; stage < stages; stage++) {
             for (int i = 0; i < bound->n_ops; i++) {
-                const TorBoundOp *op = &bound->op[i];
+                const TorBoundOp *op = &run.op[i];
                 if (op->stage != stage) continue;
                 if (op->by_row) {
                     run_by_row(&run, op, rows, bound->inner);
