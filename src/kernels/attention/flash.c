@@ -13,6 +13,7 @@
 TOR_INLINE void scores(const float *const q[ROWS], const float *panel, int64_t d, float scale,
                        float *s, int64_t s_stride) {
     vf32 c[ROWS][2] = {0};
+#pragma GCC unroll 4
     for (int64_t k = 0; k < d; k++, panel += COLS) {
         vf32 b0 = vf32_load(panel), b1 = vf32_load(panel + VF32);
         for (int r = 0; r < ROWS; r++) {
@@ -35,6 +36,7 @@ TOR_INLINE void weigh(const float *p, int64_t p_stride, const float *panel, int6
         c[r][0] = vf32_load(acc + r * acc_stride) * factor[r];
         c[r][1] = vf32_load(acc + r * acc_stride + VF32) * factor[r];
     }
+#pragma GCC unroll 4
     for (int64_t j = 0; j < n; j++, panel += COLS, p++) {
         vf32 b0 = vf32_load(panel), b1 = vf32_load(panel + VF32);
         for (int r = 0; r < ROWS; r++) {
