@@ -185,6 +185,11 @@ static void layout_source(Walk *w, TorNode *node) {
                                                         : tor_int_stride(w->g, number, (uint32_t)d);
 }
 
+/// Ops along one axis whose results have the rank of the operand and any strides.
+static bool keeps_places(TorOp op) {
+    return op == TOR_OP_sort || op == TOR_OP_topk || op == TOR_OP_kth || op == TOR_OP_cumsum;
+}
+
 static ToroidStatus layout_node(Walk *w, TorNode *node) {
     int order[TOR_MAX_RANK];
     switch (tor_op_kind(node->op)) {
@@ -201,6 +206,12 @@ static ToroidStatus layout_node(Walk *w, TorNode *node) {
             }
             if (node->op == TOR_OP_contiguous) {
                 if (!node->outputs[0]->has_layout) own(w, node->outputs[0], NULL);
+                return TOROID_OK;
+            }
+            if (keeps_places(node->op)) {
+                for (int i = 0; i < node->n_outputs; i++)
+                    own(w, node->outputs[i],
+                        tor_layout_is_dense(w->g, tor_in(node, 0), order) ? order : NULL);
                 return TOROID_OK;
             }
             if (node->op == TOR_OP_cat || node->op == TOR_OP_pad || node->op == TOR_OP_flip) {

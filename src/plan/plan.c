@@ -27,6 +27,10 @@ static LowerFn lower_fn(TorOp op) {
         case TOR_OP_full: return tor_lower_full;
         case TOR_OP_arange: return tor_lower_arange;
         case TOR_OP_cumsum: return tor_lower_cumsum;
+        case TOR_OP_sort:
+        case TOR_OP_topk:
+        case TOR_OP_kth: return tor_lower_sort;
+        case TOR_OP_searchsorted: return tor_lower_searchsorted;
         case TOR_OP_slice_scatter: return tor_lower_slice_scatter;
         case TOR_OP_embedding:
         case TOR_OP_index_select:

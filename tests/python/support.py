@@ -122,3 +122,15 @@ def reports(f, *args, **kwargs):
     with listen() as found:
         result = f(*args, **kwargs)
     return found, result
+
+
+def assert_native(f, *args, rtol=1e-5, atol=1e-6, dynamic=None):
+    """`f` gives eager's answer, and PyTorch runs no part of it; returns the answer."""
+    torch._dynamo.reset()
+    want = f(*args)
+    found, got = reports(toroid(f, dynamic=dynamic, fullgraph=True), *args)
+    assert found and all(r.fallback is None and not r.externals for r in found), "\n".join(
+        r.reasons() for r in found
+    )
+    assert_same(got, want, rtol=rtol, atol=atol, fake=fake_strides(f, *args))
+    return got
