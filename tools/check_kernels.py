@@ -24,6 +24,7 @@ FAMILIES = {
     "gather": ["gather"],
     "copy": ["copy"],
     "pool": ["pool"],
+    "scan": ["scan"],
     "sort": ["sort"],
 }
 

@@ -1,4 +1,4 @@
-/// Sorting, selecting by rank, and searching in sorted lines.
+/// Sorting, selecting by rank, searching in sorted lines, and running values.
 ///
 /// Every sort is stable, also where eager's need not be. Of equal elements topk, kthvalue and the
 /// medians give the first position; eager's choice there is none that it promises.
@@ -147,6 +147,38 @@ static ToroidStatus import_bucketize(TorCall *c) {
     return RETURN(search(c, lines, values, int32, right));
 }
 
+// ---------------------------------------------------------------- running values
+
+static ToroidStatus import_running(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    if (!x) return c->status;
+    int axis = tor_im_axis(c, 1, x->rank);
+    TorDtype dtype = tor_im_dtype(c, 2, tor_dtype_is_float(x->dtype) ? x->dtype : TOR_int64);
+    if (dtype == TOR_bool) return tor_im_refuse_arg(c, 2, "bool is not supported");
+    x = tor_im_cast(c, x, dtype);
+    if (!x || x->rank == 0) return RETURN(tor_im_contiguous(c, x));
+    TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_DTYPE(dtype, dtype)};
+    return RETURN(tor_im_add(c, (TorOp)c->row->op, &x, 1, a, 2));
+}
+
+static ToroidStatus import_logcumsumexp(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    if (!x) return c->status;
+    int axis = tor_im_axis(c, 1, x->rank);
+    if (x->rank == 0) return RETURN(tor_im_contiguous(c, x));
+    TorAttr a = TOR_A_INT(axis, axis);
+    return RETURN(tor_im_add(c, TOR_OP_logcumsumexp, &x, 1, &a, 1));
+}
+
+static ToroidStatus import_running_extreme(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    if (!x) return c->status;
+    int axis = tor_im_axis(c, 1, x->rank);
+    TorValue *line = at_least_1d(c, x);
+    TorAttr a = TOR_A_INT(axis, axis);
+    return return_pair(c, x, tor_im_add(c, (TorOp)c->row->op, &line, 1, &a, 1));
+}
+
 #define SEARCH "sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None"
 #define BUCKETS "self, boundaries, *, out_int32=False, right=False"
 #define KEEP "self, dim=-1, keepdim=False"
@@ -161,6 +193,11 @@ static const TorAtenRow rows[] = {
     {"aten.median.dim", KEEP, import_median_dim, 0},
     {"aten.nanmedian.dim", KEEP, import_median_dim, 1},
     {"aten.mode.default", KEEP, import_mode, 0},
+    {"aten.cumsum.default", "self, dim, *, dtype=None", import_running, TOR_OP_cumsum},
+    {"aten.cumprod.default", "self, dim, *, dtype=None", import_running, TOR_OP_cumprod},
+    {"aten.logcumsumexp.default", "self, dim", import_logcumsumexp, 0},
+    {"aten.cummax.default", "self, dim", import_running_extreme, TOR_OP_cummax},
+    {"aten.cummin.default", "self, dim", import_running_extreme, TOR_OP_cummin},
     {"aten.searchsorted.Tensor", SEARCH, import_searchsorted, 0},
     {"aten.searchsorted.Scalar", SEARCH, import_searchsorted, 0},
     {"aten.bucketize.Tensor", BUCKETS, import_bucketize, 0},

@@ -1,4 +1,4 @@
-/// Reductions, scans and softmax.
+/// Reductions and softmax.
 ///
 /// Half types are summed in float32 and rounded once, as eager does.
 #include "aten/build.h"
@@ -253,19 +253,7 @@ static ToroidStatus import_vector_norm(TorCall *c) { return norm(c, 1, 2, 3, 4);
 static ToroidStatus import_norm_dims(TorCall *c) { return norm(c, 1, 2, 3, -1); }
 static ToroidStatus import_norm(TorCall *c) { return norm(c, 1, -1, -1, -1); }
 
-// ---------------------------------------------------------------- scans and softmax
-
-static ToroidStatus import_cumsum(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0);
-    if (!x) return c->status;
-    int axis = tor_im_axis(c, 1, x->rank);
-    TorDtype dtype = tor_im_dtype(c, 2, tor_dtype_is_float(x->dtype) ? x->dtype : TOR_int64);
-    if (x->rank == 0) return RETURN(tor_im_contiguous(c, tor_im_cast(c, x, dtype)));
-    TorValue *wide = tor_im_up(c, tor_im_cast(c, x, dtype));
-    if (c->status) return c->status;
-    TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_DTYPE(dtype, wide->dtype)};
-    return RETURN(tor_im_cast(c, tor_im_add(c, TOR_OP_cumsum, &wide, 1, a, 2), dtype));
-}
+// ---------------------------------------------------------------- softmax
 
 static TorValue *softmax(TorCall *c, TorOp op, TorValue *x, int axis, TorDtype dtype) {
     if (c->status || !x) return NULL;
@@ -354,7 +342,6 @@ static const TorAtenRow rows[] = {
      import_vector_norm, 0},
     {"aten.norm.ScalarOpt_dim", "self, p, dim, keepdim=False", import_norm_dims, 0},
     {"aten.norm.Scalar", "self, p=2", import_norm, 0},
-    {"aten.cumsum.default", "self, dim, *, dtype=None", import_cumsum, 0},
     {"aten._softmax.default", "self, dim, half_to_float", import_softmax_core, TOR_OP_softmax},
     {"aten._log_softmax.default", "self, dim, half_to_float", import_softmax_core,
      TOR_OP_log_softmax},

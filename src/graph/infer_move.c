@@ -64,15 +64,6 @@ ToroidStatus tor_infer_flip(TorGraph *g, TorNode *node) {
     return like_x(node);
 }
 
-ToroidStatus tor_infer_cumsum(TorGraph *g, TorNode *node) {
-    (void)g;
-    const TorValue *x = tor_in(node, 0);
-    int axis;
-    TOR_TRY(tor_need_axis(node, x->rank, &axis));
-    tor_graph_set_type(node->outputs[0], tor_attr_dtype(node, x->dtype), x->rank, x->dim);
-    return TOROID_OK;
-}
-
 // dims = before[0, at) + index dims + after
 static ToroidStatus splice(TorDim *dims, int *rank, const TorDim *items, int n) {
     if (*rank + n > TOR_MAX_RANK)

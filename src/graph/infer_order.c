@@ -1,4 +1,4 @@
-// Type rules of ops that order elements along an axis.
+// Type rules of ops that order elements along an axis, and of running values.
 #include <string.h>
 
 #include "graph/internal.h"
@@ -18,6 +18,10 @@ static ToroidStatus ordered(TorGraph *g, TorNode *node, TorDim size) {
 }
 
 ToroidStatus tor_infer_sort(TorGraph *g, TorNode *node) { return ordered(g, node, TOR_NO_DIM); }
+
+ToroidStatus tor_infer_cummax(TorGraph *g, TorNode *node) { return ordered(g, node, TOR_NO_DIM); }
+
+ToroidStatus tor_infer_cummin(TorGraph *g, TorNode *node) { return ordered(g, node, TOR_NO_DIM); }
 
 /// Attribute dims = [k] with least <= k <= the size of the axis, as far as those are known.
 static ToroidStatus need_k(TorGraph *g, TorNode *node, int64_t least, TorDim *k) {
@@ -52,6 +56,29 @@ ToroidStatus tor_infer_kth(TorGraph *g, TorNode *node) {
             "attribute reduce must be \"kth\", \"median\", \"nanmedian\" or \"mode\", got \"%s\"",
             kind);
     return ordered(g, node, tor_int_const(g, 1));
+}
+
+static ToroidStatus running(TorNode *node) {
+    const TorValue *x = tor_in(node, 0);
+    int axis;
+    TOR_TRY(tor_need_axis(node, x->rank, &axis));
+    tor_graph_set_type(node->outputs[0], tor_attr_dtype(node, x->dtype), x->rank, x->dim);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_cumsum(TorGraph *g, TorNode *node) {
+    (void)g;
+    return running(node);
+}
+
+ToroidStatus tor_infer_cumprod(TorGraph *g, TorNode *node) {
+    (void)g;
+    return running(node);
+}
+
+ToroidStatus tor_infer_logcumsumexp(TorGraph *g, TorNode *node) {
+    TOR_TRY(tor_need_float(g, node, 0, "x"));
+    return running(node);
 }
 
 ToroidStatus tor_infer_searchsorted(TorGraph *g, TorNode *node) {

@@ -187,7 +187,9 @@ static void layout_source(Walk *w, TorNode *node) {
 
 /// Ops along one axis whose results have the rank of the operand and any strides.
 static bool keeps_places(TorOp op) {
-    return op == TOR_OP_sort || op == TOR_OP_topk || op == TOR_OP_kth || op == TOR_OP_cumsum;
+    return op == TOR_OP_sort || op == TOR_OP_topk || op == TOR_OP_kth || op == TOR_OP_cumsum ||
+           op == TOR_OP_cumprod || op == TOR_OP_logcumsumexp || op == TOR_OP_cummax ||
+           op == TOR_OP_cummin;
 }
 
 static ToroidStatus layout_node(Walk *w, TorNode *node) {

@@ -175,7 +175,7 @@ ToroidStatus tor_lower_pad(TorPlan *plan, const TorNode *node) {
     return copy_step(plan, node, &from, &to, 0);
 }
 
-// ---------------------------------------------------------------- arange, cumsum
+// ---------------------------------------------------------------- arange
 
 typedef struct {
     TorDtype dtype;
@@ -219,44 +219,4 @@ ToroidStatus tor_lower_arange(TorPlan *plan, const TorNode *node) {
     d->fstart = tor_attr_float(node, TOR_ATTR_fstart, 0);
     d->fstep = tor_attr_float(node, TOR_ATTR_fstep, 1);
     return tor_step_pointer(plan, &to, offsetof(TorArangeArgs, dst));
-}
-
-typedef struct {
-    TorDtype dtype;
-    int rank, axis;
-    TorDim size[TOR_MAX_RANK], from[TOR_MAX_RANK], to[TOR_MAX_RANK];
-} CumsumData;
-
-static void bind_cumsum(const void *data, TorBinder *b) {
-    const CumsumData *d = data;
-    TorCumsumArgs *args = b->args;
-    args->dtype = d->dtype;
-    args->rank = d->rank;
-    args->axis = d->axis;
-    tor_bind_dims(b->ints, d->size, d->rank, args->size);
-    tor_bind_dims(b->ints, d->from, d->rank, args->src_stride);
-    tor_bind_dims(b->ints, d->to, d->rank, args->dst_stride);
-    tor_cumsum_bind(args);
-    tor_bind_region(b, tor_cumsum_run, args, args->items);
-}
-
-static const TorStepKind cumsum_kind = {.name = "cumsum", .bind = bind_cumsum};
-
-ToroidStatus tor_lower_cumsum(TorPlan *plan, const TorNode *node) {
-    TorView from, to;
-    CumsumData *d;
-    TOR_TRY(tor_plan_view(plan, tor_in(node, 0), &from));
-    TOR_TRY(tor_plan_view(plan, node->outputs[0], &to));
-    if (from.dtype != to.dtype)
-        return tor_refuse("cumsum from %s to %s", tor_dtype_name(from.dtype),
-                          tor_dtype_name(to.dtype));
-    TOR_TRY(tor_step_add(plan, &cumsum_kind, node, sizeof *d, sizeof(TorCumsumArgs), &d));
-    d->dtype = to.dtype;
-    d->rank = to.rank;
-    d->axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
-    memcpy(d->size, to.dim, sizeof d->size);
-    memcpy(d->from, from.stride, sizeof d->from);
-    memcpy(d->to, to.stride, sizeof d->to);
-    TOR_TRY(tor_step_pointer(plan, &from, offsetof(TorCumsumArgs, src)));
-    return tor_step_pointer(plan, &to, offsetof(TorCumsumArgs, dst));
 }

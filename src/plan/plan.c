@@ -26,7 +26,11 @@ static LowerFn lower_fn(TorOp op) {
         case TOR_OP_flip: return tor_lower_flip;
         case TOR_OP_full: return tor_lower_full;
         case TOR_OP_arange: return tor_lower_arange;
-        case TOR_OP_cumsum: return tor_lower_cumsum;
+        case TOR_OP_cumsum:
+        case TOR_OP_cumprod:
+        case TOR_OP_logcumsumexp:
+        case TOR_OP_cummax:
+        case TOR_OP_cummin: return tor_lower_scan;
         case TOR_OP_sort:
         case TOR_OP_topk:
         case TOR_OP_kth: return tor_lower_sort;

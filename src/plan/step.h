@@ -138,7 +138,7 @@ ToroidStatus tor_lower_pad(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_flip(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_full(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_arange(TorPlan *plan, const TorNode *node);
-ToroidStatus tor_lower_cumsum(TorPlan *plan, const TorNode *node);
+ToroidStatus tor_lower_scan(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_sort(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_searchsorted(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_slice_scatter(TorPlan *plan, const TorNode *node);

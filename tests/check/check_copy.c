@@ -1,4 +1,4 @@
-/// Copies, fills, aranges and running sums against the oracle.
+/// Copies, fills and aranges against the oracle.
 #include <math.h>
 #include <string.h>
 
@@ -183,52 +183,6 @@ static void aranges(void) {
         }
 }
 
-static void cumsums(void) {
-    for (int dtype = 1; dtype < TOR_DTYPE_COUNT; dtype++)
-        for (int axis = 0; axis < 3; axis++) {
-            TorCumsumArgs a = {.dtype = (TorDtype)dtype, .rank = 3, .axis = axis};
-            for (int d = 0; d < 3; d++) a.size[d] = tor_check_range(1, d == axis ? 500 : 7);
-            int64_t src_first, src_count, first, count;
-            strides(3, a.size, a.src_stride, true, false, &src_first, &src_count);
-            strides(3, a.size, a.dst_stride, false, false, &first, &count);
-            tor_check_case("%s axis=%d", tor_dtype_name(a.dtype), axis);
-            size_t elem = tor_dtype_size(a.dtype), bytes = (size_t)count * elem;
-            uint8_t *src = tor_check_buffer((size_t)src_count * elem, elem);
-            tor_check_fill(a.dtype, src, src_count, TOR_FILL_UNIFORM);
-            uint8_t *got = tor_check_buffer(bytes, elem), *want = tor_check_buffer(bytes, elem);
-            memset(got, TOR_CHECK_GUARD, bytes), memset(want, TOR_CHECK_GUARD, bytes);
-            a.src = src + (size_t)src_first * elem, a.dst = got + (size_t)first * elem;
-            tor_cumsum_bind(&a);
-            run_on(tor_cumsum_run, &a, a.items, 3);
-            for (int64_t i = 0; i < a.size[0]; i++)
-                for (int64_t j = 0; j < a.size[1]; j++)
-                    for (int64_t k = 0; k < a.size[2]; k++) {
-                        int64_t at[3] = {i, j, k}, from = 0, to = 0;
-                        for (int d = 0; d < 3; d++) to += at[d] * a.dst_stride[d];
-                        bool real = tor_dtype_is_float(a.dtype);
-                        TorScalar sum = {.dtype = real ? TOR_float64 : TOR_int64};
-                        int64_t last = at[axis];
-                        for (int64_t x = 0; x <= last; x++) {
-                            at[axis] = x, from = 0;
-                            for (int d = 0; d < 3; d++) from += at[d] * a.src_stride[d];
-                            TorScalar v = tor_scalar_load(
-                                (const uint8_t *)a.src + from * (int64_t)elem, a.dtype);
-                            if (tor_dtype_is_half(a.dtype))
-                                sum.f = (float)sum.f + (float)v.f;
-                            else if (real)
-                                sum.f += v.f;
-                            else
-                                sum.i = (int64_t)((uint64_t)sum.i + (uint64_t)v.i);
-                        }
-                        at[axis] = last;
-                        tor_scalar_store(want + (first + to) * (int64_t)elem,
-                                         tor_scalar_cast(sum, a.dtype));
-                    }
-            tor_check_same(got, want, bytes);
-            tor_check_done();
-        }
-}
-
 static void bench_call(void *args) {
     const TorCopyArgs *a = args;
     tor_copy_run(a, 0, a->items, NULL);
@@ -312,8 +266,7 @@ int main(int argc, char **argv) {
     static const TorCheckTest tests[] = {{"random_copies", random_copies},
                                          {"transposes", transposes},
                                          {"fills", fills},
-                                         {"aranges", aranges},
-                                         {"cumsums", cumsums}};
+                                         {"aranges", aranges}};
     static const TorCheckTest benches[] = {{"copies", bench}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
 }

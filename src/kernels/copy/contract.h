@@ -1,4 +1,4 @@
-/// Copy family: moves and makes elements: strided copy, fill, arange, cumsum.
+/// Copy family: moves and makes elements: strided copy, fill, arange.
 ///
 /// pad, cat, flip, repeat, slice_scatter and contiguous are planned by the caller as copies and
 /// fills into parts of one destination. Strides are in elements and of any sign; a data pointer is
@@ -69,22 +69,6 @@ typedef struct {
 
 void tor_arange_bind(TorArangeArgs *args);
 void tor_arange_run(const void *args, int64_t begin, int64_t end, void *scratch);
-
-/// Running sum along `axis`; src and dst have one dtype (the caller casts), not bool. As ATen's:
-/// one running sum a line, in double for float32 and float64, in float for halves (rounded at each
-/// store, not in the sum), wrapping int64 for integers.
-typedef struct {
-    TorDtype dtype;
-    int rank, axis;
-    int64_t size[TOR_COPY_RANK], src_stride[TOR_COPY_RANK], dst_stride[TOR_COPY_RANK];
-    const void *src;
-    void *dst;             ///< may be src where strides are equal
-    int64_t items;         ///< lines
-    size_t scratch_bytes;  ///< 0
-} TorCumsumArgs;
-
-void tor_cumsum_bind(TorCumsumArgs *args);
-void tor_cumsum_run(const void *args, int64_t begin, int64_t end, void *scratch);
 
 /// Row `index` of kernels.inc, NULL past the last.
 const TorCopyKernel *tor_copy_kernel(int index);

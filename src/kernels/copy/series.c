@@ -1,4 +1,4 @@
-/// arange and cumsum.
+/// arange.
 #include "kernels/copy/contract.h"
 
 enum { ARANGE_CHUNK = 4096 };
@@ -31,56 +31,5 @@ void tor_arange_run(const void *arg, int64_t begin, int64_t end, void *scratch) 
         case TOR_float32: EACH(float, fstart + (double)i * fstep); break;
         case TOR_float64: EACH(double, fstart + (double)i * fstep); break;
         case TOR_DTYPE_COUNT: break;
-    }
-}
-
-/// Lines are counted row-major over all dims but the axis.
-void tor_cumsum_bind(TorCumsumArgs *args) {
-    args->items = 1;
-    for (int d = 0; d < args->rank; d++)
-        args->items *= d == args->axis ? args->size[d] != 0 : args->size[d];
-    args->scratch_bytes = 0;
-}
-
-#define LINE(type, sum_type, load, store)              \
-    {                                                  \
-        const type *s = (const type *)args->src + src; \
-        type *t = (type *)args->dst + dst;             \
-        sum_type sum = 0;                              \
-        for (int64_t i = 0; i < n; i++) {              \
-            sum += load(s[i * src_step]);              \
-            t[i * dst_step] = (type)store(sum);        \
-        }                                              \
-    }                                                  \
-    break
-
-void tor_cumsum_run(const void *arg, int64_t begin, int64_t end, void *scratch) {
-    (void)scratch;
-    const TorCumsumArgs *args = arg;
-    // A 0-d tensor is one line of one element.
-    int64_t n = args->rank ? args->size[args->axis] : 1;
-    int64_t src_step = args->rank ? args->src_stride[args->axis] : 0,
-            dst_step = args->rank ? args->dst_stride[args->axis] : 0;
-    for (int64_t line = begin; line < end; line++) {
-        int64_t rest = line, src = 0, dst = 0;
-        for (int d = args->rank - 1; d >= 0; d--) {
-            if (d == args->axis) continue;
-            src += rest % args->size[d] * args->src_stride[d];
-            dst += rest % args->size[d] * args->dst_stride[d];
-            rest /= args->size[d];
-        }
-        switch (args->dtype) {
-            case TOR_uint8:
-            case TOR_int8: LINE(uint8_t, uint64_t, , );
-            case TOR_int16: LINE(uint16_t, uint64_t, , );
-            case TOR_int32: LINE(uint32_t, uint64_t, , );
-            case TOR_int64: LINE(uint64_t, uint64_t, , );
-            case TOR_float16: LINE(uint16_t, float, tor_f16_to_f32, tor_f32_to_f16);
-            case TOR_bfloat16: LINE(uint16_t, float, tor_bf16_to_f32, tor_f32_to_bf16);
-            case TOR_float32: LINE(float, double, , );
-            case TOR_float64: LINE(double, double, , );
-            case TOR_bool:
-            case TOR_DTYPE_COUNT: break;
-        }
     }
 }
