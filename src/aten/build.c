@@ -170,14 +170,6 @@ static bool is_transposed(const TorValue *w) {
     return axes && axes->count == 2 && axes->ints[0] == 1;
 }
 
-/// Products of integers have no gemm: exact sums of broadcast products.
-static TorValue *int_matmul(TorCall *c, TorValue *a, TorValue *b) {
-    int64_t axis = TOR_MAX(a->rank, b->rank) - 1;
-    TorValue *x = tor_im_unsqueeze(c, a, a->rank);      // [.., m, k, 1]
-    TorValue *y = tor_im_unsqueeze(c, b, b->rank - 2);  // [.., 1, k, n]
-    return tor_im_reduce(c, TOR_OP_sum, F2(mul, x, y), &axis, 1, false);
-}
-
 TorValue *tor_im_matmul(TorCall *c, TorValue *a, TorValue *b) {
     if (c->status || !a || !b) return NULL;
     if (a->dtype != b->dtype) {
@@ -189,9 +181,9 @@ TorValue *tor_im_matmul(TorCall *c, TorValue *a, TorValue *b) {
         tor_im_refuse(c, "expected matrices, got ranks %d and %d", a->rank, b->rank);
         return NULL;
     }
-    if (!tor_dtype_is_float(a->dtype)) {
-        if (a->dtype == TOR_bool) tor_im_refuse(c, "products of bool matrices are not supported");
-        return int_matmul(c, a, b);
+    if (a->dtype == TOR_bool) {
+        tor_im_refuse(c, "products of bool matrices are not supported");
+        return NULL;
     }
     if (b->rank == 2 && (a->rank > 2 || is_transposed(b))) {
         // A weight as the linear op wants it; the transposition of a transposition is what was

@@ -55,7 +55,7 @@ static ToroidStatus import_addmm(TorCall *c) {
     TorValue *self = tor_im_tensor(c, 0), *a = tor_im_tensor(c, 1), *b = tor_im_tensor(c, 2);
     TorOperand beta = tor_im_operand(c, 3), alpha = tor_im_operand(c, 4);
     if (!need_rank(c, a, 1, 2) || !need_rank(c, b, 2, 2)) return c->status;
-    bool row = self->rank == 1 && tor_dtype_is_float(a->dtype) && self->dtype == a->dtype &&
+    bool row = self->rank == 1 && a->dtype != TOR_bool && self->dtype == a->dtype &&
                b->dtype == a->dtype && self->dim[0] == b->dim[1];
     if (row && one(&alpha) && one(&beta)) return RETURN(linear(c, a, transposed(c, b), self));
     return RETURN(scaled_sum(c, self, a, b, beta, alpha));
@@ -65,6 +65,18 @@ static ToroidStatus import_baddbmm(TorCall *c) {
     TorValue *self = tor_im_tensor(c, 0), *a = tor_im_tensor(c, 1), *b = tor_im_tensor(c, 2);
     TorOperand beta = tor_im_operand(c, 3), alpha = tor_im_operand(c, 4);
     if (!need_rank(c, a, 1, 3) || !need_rank(c, b, 2, 3)) return c->status;
+    return RETURN(scaled_sum(c, self, a, b, beta, alpha));
+}
+
+/// The sum over the batch is a product of [n, batch * m] and [batch * m, p].
+static ToroidStatus import_addbmm(TorCall *c) {
+    TorValue *self = tor_im_tensor(c, 0), *a = tor_im_tensor(c, 1), *b = tor_im_tensor(c, 2);
+    TorOperand beta = tor_im_operand(c, 3), alpha = tor_im_operand(c, 4);
+    if (!need_rank(c, a, 1, 3) || !need_rank(c, b, 2, 3)) return c->status;
+    TorDim k = tor_int_mul(c->g, a->dim[0], a->dim[2]), rows[] = {a->dim[1], k},
+           cols[] = {k, b->dim[2]};
+    a = tor_im_view(c, tor_im_transpose(c, a, 0, 1), 2, rows);
+    b = tor_im_view(c, b, 2, cols);
     return RETURN(scaled_sum(c, self, a, b, beta, alpha));
 }
 
@@ -88,8 +100,8 @@ static ToroidStatus import_linear(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0), *w = tor_im_tensor(c, 1),
              *bias = tor_im_tensor_or_null(c, 2);
     if (c->status) return c->status;
-    if (!tor_dtype_is_float(x->dtype))
-        return tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(x->dtype));
+    if (x->dtype == TOR_bool)
+        return tor_im_refuse_arg(c, 0, "products of bool matrices are not supported");
     if (x->rank < 1 || w->rank < 1 || w->rank > 2)
         return tor_im_refuse(c, "ranks %d and %d are not supported", x->rank, w->rank);
     bool vector_x = x->rank == 1, vector_w = w->rank == 1;
@@ -138,6 +150,7 @@ static ToroidStatus import_outer(TorCall *c) {
 static const TorAtenRow rows[] = {
     {"aten.addmm.default", "self, mat1, mat2, *, beta=1, alpha=1", import_addmm, 0},
     {"aten.baddbmm.default", "self, batch1, batch2, *, beta=1, alpha=1", import_baddbmm, 0},
+    {"aten.addbmm.default", "self, batch1, batch2, *, beta=1, alpha=1", import_addbmm, 0},
     {"aten.addmv.default", "self, mat, vec, *, beta=1, alpha=1", import_addmv, 0},
     {"aten.mm.default", "self, mat2", import_mm, 2},
     {"aten.bmm.default", "self, mat2", import_mm, 3},

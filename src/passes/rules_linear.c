@@ -77,7 +77,7 @@ ToroidStatus tor_rule_matmul_linear(TorRewrite *r) {
     TorNode *node = r->node;
     if (node->op != TOR_OP_matmul || tor_attr(node, TOR_ATTR_epilogue)) return TOROID_OK;
     TorValue *a = tor_in(node, 0), *b = tor_in(node, 1), *w = weight_of(r->g, b), *value;
-    if (!w || !tor_dtype_is_float(a->dtype)) return TOROID_OK;
+    if (!w) return TOROID_OK;
     bool transposed = is_transpose(w->node);
     if (w == b && !transposed && !w->frozen) return TOROID_OK;
     TorValue *in[] = {a, transposed ? tor_in(w->node, 0) : w};

@@ -12,6 +12,7 @@ typedef struct {
 
 typedef struct {
     TorDim m, n, k, a_row, a_col, b_row, b_col, c_row;
+    TorDtype dtype;
     bool packed;
     int batch_rank;
     TorDim batch[TOR_GEMM_BATCH_RANK], a_batch[TOR_GEMM_BATCH_RANK], b_batch[TOR_GEMM_BATCH_RANK],
@@ -40,7 +41,14 @@ static void bind_gemm(const void *data, TorBinder *b) {
     tor_bind_dims(ints, d->c_batch, d->batch_rank, args->c_batch);
     args->epilogue = tor_bind_epilogue(&d->epilogue, ints, &step->epilogue);
     args->kernel = NULL;
+    args->typed = NULL;
     args->mc = args->nc = args->kc = 0;
+    if (d->dtype != TOR_float32) {
+        tor_gemm_typed_bind(args, d->dtype);
+        b->scratch_bytes = args->scratch_bytes;
+        tor_bind_region(b, tor_gemm_typed_run, args, args->items);
+        return;
+    }
     tor_gemm_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     b->shared_bytes = args->shared_bytes;
@@ -49,8 +57,8 @@ static void bind_gemm(const void *data, TorBinder *b) {
 }
 
 static const char *gemm_kernel(const void *args) {
-    const TorGemmKernel *kernel = ((const GemmStepArgs *)args)->gemm.kernel;
-    return kernel ? kernel->name : NULL;
+    const TorGemmArgs *gemm = &((const GemmStepArgs *)args)->gemm;
+    return gemm->typed ? gemm->typed->name : gemm->kernel ? gemm->kernel->name : NULL;
 }
 
 static const TorStepKind gemm_kind = {.name = "gemm", .bind = bind_gemm, .kernel = gemm_kernel};
@@ -70,14 +78,14 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
     TorGraph *g = plan->g;
     const TorValue *x = tor_in(node, 0), *w = tor_in(node, 1), *out = node->outputs[0];
     bool has_bias = tor_attr_int(node, TOR_ATTR_has_bias, node->n_inputs > 2);
-    if (x->dtype != TOR_float32)
-        return tor_refuse("linear in %s: only float32 has kernels", tor_dtype_name(x->dtype));
+    if (!tor_gemm_takes(x->dtype)) return tor_refuse("linear in %s", tor_dtype_name(x->dtype));
     TorView a, b, c;
     TOR_TRY(tor_plan_view(plan, x, &a));
     TOR_TRY(tor_plan_view(plan, w, &b));
     TOR_TRY(tor_plan_view(plan, out, &c));
     GemmData *d;
     TOR_TRY(tor_step_add(plan, &gemm_kind, node, sizeof *d, sizeof(GemmStepArgs), &d));
+    d->dtype = x->dtype;
     int last = x->rank - 1;
     TorDim zero = tor_int_const(g, 0);
     d->m = tor_int_product(g, x->dim, last);
@@ -107,8 +115,7 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
 ToroidStatus tor_lower_matmul(TorPlan *plan, const TorNode *node) {
     const TorValue *x = tor_in(node, 0), *out = node->outputs[0];
     int rank = x->rank, batch = rank - 2;
-    if (x->dtype != TOR_float32)
-        return tor_refuse("matmul in %s: only float32 has kernels", tor_dtype_name(x->dtype));
+    if (!tor_gemm_takes(x->dtype)) return tor_refuse("matmul in %s", tor_dtype_name(x->dtype));
     if (batch > TOR_GEMM_BATCH_RANK) return tor_refuse("matmul with %d batch dims", batch);
     TorView a, b, c;
     TOR_TRY(tor_plan_view(plan, x, &a));
@@ -116,6 +123,7 @@ ToroidStatus tor_lower_matmul(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_plan_view(plan, out, &c));
     GemmData *d;
     TOR_TRY(tor_step_add(plan, &gemm_kind, node, sizeof *d, sizeof(GemmStepArgs), &d));
+    d->dtype = x->dtype;
     d->m = x->dim[batch];
     d->k = x->dim[batch + 1];
     d->n = out->dim[batch + 1];

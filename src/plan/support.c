@@ -3,13 +3,18 @@
 
 #include "base/program.h"
 
-static ToroidStatus need_f32(const TorNode *node) {
-    for (int i = 0; i < node->n_inputs && i < 3; i++) {
-        const TorValue *v = tor_in(node, i);
-        if (v->dtype != TOR_float32)
-            return tor_refuse("%s of %s: only float32 has kernels", tor_op_name(node->op),
-                              tor_dtype_name(v->dtype));
-    }
+/// Products come in every type that eager multiplies, attention in float32 and the half types.
+static ToroidStatus need_contraction(const TorNode *node) {
+    TorDtype type = tor_in(node, 0)->dtype;
+    bool attention = node->op == TOR_OP_attention;
+    if (type == TOR_bool || (attention && tor_dtype_compute(type) != TOR_float32))
+        return tor_refuse("%s of %s: no kernel", tor_op_name(node->op), tor_dtype_name(type));
+    for (int i = 1; i < node->n_inputs && i < 3; i++)
+        if (tor_in(node, i)->dtype != type)
+            return tor_refuse("%s of %s and %s: operands must have one type", tor_op_name(node->op),
+                              tor_dtype_name(type), tor_dtype_name(tor_in(node, i)->dtype));
+    if (attention && node->n_inputs > 3 && tor_in(node, 3)->dtype == TOR_float64)
+        return tor_refuse("attention with a mask of float64: no kernel");
     return TOROID_OK;
 }
 
@@ -26,7 +31,7 @@ static ToroidStatus need_function(const TorNode *node) {
 
 ToroidStatus tor_plan_supports(const TorNode *node) {
     switch (tor_op_kind(node->op)) {
-        case TOR_KIND_CONTRACT: return need_f32(node);
+        case TOR_KIND_CONTRACT: return need_contraction(node);
         case TOR_KIND_MAP: return tor_op_is_scalar_fn(node->op) ? need_function(node) : TOROID_OK;
         default: return TOROID_OK;
     }

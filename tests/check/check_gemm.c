@@ -80,10 +80,10 @@ typedef struct {
 } Dense;
 
 static void pack_dense(const void *ctx, int64_t batch, int64_t row, int64_t rows, int64_t k0,
-                       int64_t kc, float *dst) {
+                       int64_t kc, void *dst) {
     const Dense *d = ctx;
     for (int64_t i = 0; i < rows; i++)
-        memcpy(dst + i * kc, d->a + batch * d->matrix + (row + i) * d->row + k0,
+        memcpy((float *)dst + i * kc, d->a + batch * d->matrix + (row + i) * d->row + k0,
                (size_t)kc * sizeof(float));
 }
 
@@ -326,6 +326,80 @@ static void panels(void) {  // the packed format itself
     }
 }
 
+// ---------------------------------------------------------------- other types
+
+static void check_typed(const TorGemmTypedKernel *row, TorDtype type, Problem p) {
+    tor_check_case("%s %s m=%lld n=%lld k=%lld batch=%lld%s a%d b%d%s fill=%d", row->name,
+                   tor_dtype_name(type), (long long)p.m, (long long)p.n, (long long)p.k,
+                   (long long)p.batch[0], p.b_once ? " b once" : "", p.a_layout, p.b_layout,
+                   p.bias ? " bias" : "", p.fill);
+    size_t size = tor_dtype_size(type);
+    TorGemmArgs args = {.m = p.m, .n = p.n, .k = p.k, .batch_rank = 1, .typed = row};
+    int64_t a_matrix = lay_out(p.a_layout, p.m, p.k, &args.a_row, &args.a_col),
+            b_matrix = lay_out(p.b_layout, p.k, p.n, &args.b_row, &args.b_col);
+    args.c_row = p.n + tor_check_range(0, 3);
+    int64_t batch = args.batch_size[0] = p.batch[0], c_count = batch * p.m * args.c_row;
+    args.a_batch[0] = a_matrix, args.b_batch[0] = p.b_once ? 0 : b_matrix;
+    args.c_batch[0] = p.m * args.c_row, args.bias_batch[0] = p.b_once ? 0 : p.n;
+    void *a = tor_check_buffer((size_t)(batch * a_matrix) * size, size),
+         *b = tor_check_buffer((size_t)(batch * b_matrix) * size, size),
+         *bias = tor_check_buffer((size_t)(batch * p.n) * size, size),
+         *want = tor_check_buffer((size_t)c_count * size, size);
+    tor_check_fill(type, a, batch * a_matrix, p.fill);
+    tor_check_fill(type, b, batch * b_matrix, p.fill);
+    tor_check_fill(type, bias, batch * p.n, p.fill);
+    args.a = a, args.b = b, args.bias = p.bias ? bias : NULL, args.c = want;
+    tor_gemm_typed_run_ref(&args, type);
+
+    tor_gemm_typed_bind(&args, type);
+    void *scratch = tor_check_buffer(3 * args.scratch_bytes, TOR_CACHE_LINE);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        void *got = tor_check_buffer((size_t)c_count * size, size);
+        args.c = got;
+        TorTeam team;
+        tor_team_begin(&team, threads, scratch, args.scratch_bytes);
+        if (args.items) tor_team_run(&team, tor_gemm_typed_run, &args, args.items);
+        tor_team_end(&team);
+        bool exact = p.fill == TOR_FILL_EXACT || !tor_dtype_is_float(type);
+        tor_check_compare(type, got, want, c_count, exact ? 0 : 0x1p-50,
+                          exact ? 0 : 0x1p-53 * (double)(p.k + 16));
+    }
+    tor_check_done();
+}
+
+static void typed(void) {
+    static const TorDtype types[] = {TOR_float64, TOR_uint8, TOR_int8,
+                                     TOR_int16,   TOR_int32, TOR_int64};
+    int count;
+    const TorGemmTypedKernel *rows = tor_gemm_typed_kernels(&count);
+    for (int r = 0; r < count; r++)
+        for (size_t t = 0; t < TOR_COUNT_OF(types); t++) {
+            if (rows[r].features & ~tor_cpu_features()) continue;
+            if (!tor_gemm_typed_takes(&rows[r], types[t])) continue;
+            for (int i = 0; i < 120; i++) {
+                int64_t nr = rows[r].nr;
+                Problem p = {.m = i % 4 == 0 ? tor_check_range(90, 200) : tor_check_range(1, 13),
+                             .n = tor_check_coin() ? tor_check_range(1, 2 * nr + 1) : edge(),
+                             .k = i % 5 == 0 ? tor_check_range(250, 600) : edge(),
+                             .batch = {tor_check_range(1, 3)},
+                             .b_once = tor_check_coin(),
+                             .a_layout = (int)tor_check_range(0, 2),
+                             .b_layout = (int)tor_check_range(0, 2),
+                             .bias = tor_check_coin(),
+                             .fill = tor_check_coin() ? TOR_FILL_EXACT : TOR_FILL_UNIFORM};
+                if (p.m * p.n * p.k > 1 << 20) p.m = 5;
+                check_typed(&rows[r], types[t], p);
+            }
+            for (int zero = 0; zero < 4; zero++)
+                check_typed(&rows[r], types[t],
+                            (Problem){.m = zero == 0 ? 0 : 3,
+                                      .n = zero == 1 ? 0 : 5,
+                                      .k = zero == 2 ? 0 : 4,
+                                      .batch = {zero == 3 ? 0 : 2},
+                                      .bias = true});
+        }
+}
+
 // Benches. Linear layers of one thread, weights packed; several copies of a weight in turn where it
 // should come from memory.
 
@@ -456,7 +530,7 @@ static void bench_bind(void) {
 int main(int argc, char **argv) {
     static const TorCheckTest tests[] = {
         {"panels", panels},     {"every_row", every_row}, {"layouts", layouts}, {"exact", exact},
-        {"specials", specials}, {"blocks", blocks},       {"empty", empty}};
+        {"specials", specials}, {"blocks", blocks},       {"empty", empty},     {"typed", typed}};
     static const TorCheckTest benches[] = {{"bert", bench_bert},
                                            {"skinny", bench_skinny},
                                            {"rows", bench_rows},

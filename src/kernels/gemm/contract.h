@@ -1,10 +1,13 @@
-/// GEMM family: c[m, n] = epilogue(a[m, k] * b[k, n] + bias[n]) in float32, over broadcast batches.
+/// GEMM family: c[m, n] = epilogue(a[m, k] * b[k, n] + bias[n]) in float32, over broadcast batches;
+/// and the same without epilogue and packed b in float64 and in integers (tor_gemm_typed_bind()).
 ///
 /// Numeric policy: every element of c is the sum, in order, of chains of at most 384 fused
 /// multiply-adds in float32 over k in ascending order (two or four interleaved chains, where few
 /// rows would leave the multipliers idle), then + bias, one rounding. Long k with few elements is
 /// cut into parts that are added in order. The order depends on shape and instruction set only: not
 /// on the number of threads, nor on where an element's item begins.
+///
+/// Other types: float64 as float32, with chains of at most 256; integers wrap at their own width.
 ///
 /// Strides count elements. Kernels allocate nothing, start no thread and return no status.
 /// Goto & van de Geijn 2008, "Anatomy of high-performance matrix multiplication", is the plan.
@@ -42,11 +45,12 @@ void tor_gemm_pack_bind(TorGemmPackArgs *args);
 void tor_gemm_pack_run(const void *args, int64_t begin, int64_t end, void *scratch);
 
 /// Writes a[row .. row + rows, k0 .. k0 + kc] of batch item `batch` to dst[rows][kc], row-major and
-/// dense.
+/// dense, in a's type.
 typedef void (*TorGemmPackA)(const void *ctx, int64_t batch, int64_t row, int64_t rows, int64_t k0,
-                             int64_t kc, float *dst);
+                             int64_t kc, void *dst);
 
 typedef struct TorGemmKernel TorGemmKernel;
+typedef struct TorGemmTypedKernel TorGemmTypedKernel;
 
 /// Clear it, fill the problem, bind, then set the data and run as often as wanted.
 typedef struct {
@@ -80,7 +84,8 @@ typedef struct {
     // Choices: 0 or NULL lets bind choose; the tuner sets them. Rows that do not fit are not
     // checked.
     const TorGemmKernel *kernel;
-    int64_t mc, nc, kc;  ///< block sizes
+    const TorGemmTypedKernel *typed;  ///< tor_gemm_typed_bind()'s; otherwise unused
+    int64_t mc, nc, kc;               ///< block sizes
 
     // Set by bind.
     int64_t items;         ///< parallel units, for tor_team_run()
@@ -98,10 +103,16 @@ typedef struct {
                                         // one part of k
         int64_t k_parts, k_part;        // k is cut into parts of k_part, the last may be shorter
         bool copy_a, copy_b, own_c;     // through scratch; own_c: the accumulator is scratch
+        bool dots;                      // typed: dot products of rows of a and columns of b
         bool panel_first;               // all k of a panel before the next panel
         size_t a_bytes, b_bytes, c_bytes;  // of scratch, in this order; the epilogue's follows
     } plan;                                ///< private
 } TorGemmArgs;
+
+/// Types that have rows: all but bool and the half types, whose contractions passes widen.
+static inline bool tor_gemm_takes(TorDtype dtype) {
+    return dtype != TOR_bool && !tor_dtype_is_half(dtype);
+}
 
 /// Well under 1 us, no allocation.
 void tor_gemm_bind(TorGemmArgs *args);
@@ -109,7 +120,13 @@ void tor_gemm_bind(TorGemmArgs *args);
 void tor_gemm_run(const void *args, int64_t begin, int64_t end, void *scratch);
 void tor_gemm_join_run(const void *args, int64_t begin, int64_t end, void *scratch);
 
-// The table of rows, for the tuner and tests.
+/// Binds a problem whose a, b, bias and c hold elements of `dtype`: float64 or integers, not bool.
+/// It has neither an epilogue nor a packed b. No allocation.
+void tor_gemm_typed_bind(TorGemmArgs *args, TorDtype dtype);
+/// A TorRangeFn over `items`.
+void tor_gemm_typed_run(const void *args, int64_t begin, int64_t end, void *scratch);
+
+// The tables of rows, for the tuner and tests.
 
 /// One column panel of one block: c[rows, cols] (+)= a[rows, kc] * b[kc, NR].
 typedef struct {
@@ -140,8 +157,32 @@ void tor_gemm_copy(float *dst, int64_t ld, const float *src, int64_t rs, int64_t
 /// All rows of this build, lowest instruction set first.
 const TorGemmKernel *tor_gemm_kernels(int *count);
 
+/// Rows and columns of one matrix, and where that lies: offsets of row `row` of a and c, and of the
+/// matrix of b and bias, in elements.
+typedef struct {
+    int64_t batch, row, rows, col, cols;
+    int64_t a, b, c, bias;
+} TorGemmBlock;
+
+typedef void TorGemmBlockFn(const TorGemmArgs *args, const TorGemmBlock *block, void *scratch);
+
+struct TorGemmTypedKernel {
+    const char *name;
+    bool is_float;
+    size_t bytes;  ///< of an element
+    uint32_t features;
+    int mr, nr;
+    TorGemmBlockFn *run;
+};
+
+/// All rows of this build for other types than float32, lowest instruction set first.
+const TorGemmTypedKernel *tor_gemm_typed_kernels(int *count);
+bool tor_gemm_typed_takes(const TorGemmTypedKernel *kernel, TorDtype dtype);
+
 /// The oracle: plain loops, sums in double. `args` as for run, bound or not; b may be packed. Runs
 /// the epilogue too.
 void tor_gemm_run_ref(const TorGemmArgs *args, void *epilogue_scratch);
+/// The oracle for other types: long double for float64, int64 that wraps for integers.
+void tor_gemm_typed_run_ref(const TorGemmArgs *args, TorDtype dtype);
 
 #endif
