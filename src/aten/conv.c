@@ -29,13 +29,21 @@ static Conv conv_operands(TorCall *c) {
         tor_im_refuse_arg(c, 1, "expected 3 to 5 dims, got %d", v.w->rank);
     else if (v.x->rank != v.w->rank && v.x->rank != v.w->rank - 1)
         tor_im_refuse_arg(c, 0, "expected %d dims, got %d", v.w->rank, v.x->rank);
-    else if (!tor_dtype_is_float(v.x->dtype))
-        tor_im_refuse_arg(c, 0, "expected floats, got %s", tor_dtype_name(v.x->dtype));
+    for (int i = 0; i < v.w->rank && !c->status; i++) {
+        int64_t size;
+        if (!tor_int_known(c->g, v.w->dim[i], &size))
+            tor_im_refuse_arg(c, 1, "its sizes must be known when compiling");
+    }
     return v;
 }
 
 static ToroidStatus convolve(TorCall *c, Conv v) {
     if (c->status) return c->status;
+    bool dilated = false;
+    for (int i = 0; i < v.spatial; i++) dilated |= v.dilation[i] != 1;
+    if ((v.transposed || dilated) && !tor_dtype_is_float(v.x->dtype) && v.x->dtype != TOR_int64)
+        return tor_im_refuse_arg(c, 0, "eager has no transposed or dilated convolution of %s",
+                                 tor_dtype_name(v.x->dtype));
     bool added;
     int n = v.spatial;
     TorValue *inputs[] = {with_batch(c, v.x, n, &added), v.w, v.bias};

@@ -8,9 +8,11 @@
 typedef struct {
     TorConvArgs conv;
     TorEpilogue epilogue;
+    TorGemmArgs gemm;  ///< for other types than float32
 } ConvStepArgs;
 
 typedef struct {
+    TorDtype dtype;
     TorConvArgs fixed;  ///< what is known at compile time
     TorDim batch, in[3], out[3], x_stride[5], y_stride[5];
     TorEpilogueData epilogue;
@@ -27,6 +29,13 @@ static void bind_conv(const void *data, TorBinder *b) {
     tor_bind_dims(ints, d->out, 3, args->out_size);
     tor_bind_dims(ints, d->x_stride, 5, args->x_stride);
     tor_bind_dims(ints, d->y_stride, 5, args->y_stride);
+    if (d->dtype != TOR_float32) {
+        memset(&step->gemm, 0, sizeof step->gemm);
+        tor_conv_typed_bind(args, &step->gemm, d->dtype);
+        b->scratch_bytes = step->gemm.scratch_bytes;
+        tor_bind_region(b, tor_gemm_typed_run, &step->gemm, step->gemm.items);
+        return;
+    }
     args->epilogue = tor_bind_epilogue(&d->epilogue, ints, &step->epilogue);
     tor_conv_bind(args);
     b->scratch_bytes = args->scratch_bytes;
@@ -34,19 +43,22 @@ static void bind_conv(const void *data, TorBinder *b) {
 }
 
 static const char *conv_kernel(const void *args) {
-    const TorConvRow *row = ((const ConvStepArgs *)args)->conv.row;
-    return row ? row->name : NULL;
+    const ConvStepArgs *step = args;
+    if (step->gemm.typed) return step->gemm.typed->name;
+    return step->conv.row ? step->conv.row->name : NULL;
 }
 
 static const TorStepKind conv_kind = {.name = "conv", .bind = bind_conv, .kernel = conv_kernel};
+
+#define GEMM(field) (offsetof(ConvStepArgs, gemm) + offsetof(TorGemmArgs, field))
 
 ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     TorGraph *g = plan->g;
     const TorValue *x = tor_in(node, 0), *out = node->outputs[0];
     int spatial = x->rank - 2;
     bool has_bias = tor_attr_int(node, TOR_ATTR_has_bias, node->n_inputs > 2);
-    if (x->dtype != TOR_float32)
-        return tor_refuse("conv in %s: only float32 has kernels", tor_dtype_name(x->dtype));
+    if (!tor_gemm_takes(x->dtype)) return tor_refuse("conv in %s", tor_dtype_name(x->dtype));
+    bool typed = x->dtype != TOR_float32;
     if (spatial < 1 || spatial > 3) return tor_refuse("conv with %d spatial dims", spatial);
     TorView from, weight, bias, to;
     TOR_TRY(tor_plan_view(plan, x, &from));
@@ -55,6 +67,7 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     ConvData *d;
     TOR_TRY(tor_step_add(plan, &conv_kind, node, sizeof *d, sizeof(ConvStepArgs), &d));
     TorConvArgs *f = &d->fixed;
+    d->dtype = x->dtype;
     if (!tor_int_known(g, x->dim[1], &f->in_channels))
         return tor_refuse("conv: the number of channels is not known");
     f->out_channels = tor_attr_int(node, TOR_ATTR_n, 0);
@@ -72,19 +85,20 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     const char *reason = NULL;
     if (!tor_conv_supported(f, &reason)) return tor_refuse("%s", reason);
     TOR_TRY(tor_step_pointer(plan, &from, offsetof(TorConvArgs, x)));
-    TOR_TRY(tor_step_pointer(plan, &weight, offsetof(TorConvArgs, packed)));
+    TOR_TRY(tor_step_pointer(plan, &weight, typed ? GEMM(b) : offsetof(TorConvArgs, packed)));
     if (has_bias) {
         TOR_TRY(tor_plan_view(plan, tor_in(node, 2), &bias));
-        TOR_TRY(tor_step_pointer(plan, &bias, offsetof(TorConvArgs, bias)));
+        TOR_TRY(tor_step_pointer(plan, &bias, typed ? GEMM(bias) : offsetof(TorConvArgs, bias)));
     }
     if (!tor_attr(node, TOR_ATTR_epilogue))
-        return tor_step_pointer(plan, &to, offsetof(TorConvArgs, y));
+        return tor_step_pointer(plan, &to, typed ? GEMM(c) : offsetof(TorConvArgs, y));
     return tor_lower_epilogue(plan, node, 2 + has_bias, 1, 0, offsetof(ConvStepArgs, epilogue),
                               &d->epilogue);
 }
 
 typedef struct {
     TorConvPackArgs fixed;
+    TorDtype dtype;
     TorDim stride[5];
     bool transposed;
 } ConvPackData;
@@ -100,9 +114,13 @@ static void bind_pack(const void *data, TorBinder *b) {
     args->group_stride = d->transposed ? args->in_channels / args->groups * args->in_stride
                                        : args->out_channels / args->groups * args->out_stride;
     tor_bind_dims(ints, d->stride + 2, 3, args->kernel_stride);
-    tor_conv_pack_bind(args);
+    TorRangeFn run = tor_conv_pack_run;
+    if (d->dtype == TOR_float32)
+        tor_conv_pack_bind(args);
+    else
+        run = tor_conv_typed_pack_bind(args, d->dtype);
     b->scratch_bytes = args->scratch_bytes;
-    tor_bind_region(b, tor_conv_pack_run, args, args->items);
+    tor_bind_region(b, run, args, args->items);
 }
 
 static const TorStepKind pack_kind = {.name = "pack", .bind = bind_pack};
@@ -113,8 +131,7 @@ ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node) {
     int spatial = w->rank - 2;
     int64_t size[TOR_MAX_RANK];
     if (spatial < 1 || spatial > 3) return tor_refuse("conv with %d spatial dims", spatial);
-    if (w->dtype != TOR_float32)
-        return tor_refuse("conv in %s: only float32 has kernels", tor_dtype_name(w->dtype));
+    if (!tor_gemm_takes(w->dtype)) return tor_refuse("conv in %s", tor_dtype_name(w->dtype));
     for (int d = 0; d < w->rank; d++)
         if (!tor_int_known(g, w->dim[d], &size[d]))
             return tor_refuse("packing a weight of unknown size");
@@ -124,14 +141,17 @@ ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node) {
     ConvPackData *d;
     TOR_TRY(tor_step_add(plan, &pack_kind, node, sizeof *d, sizeof(TorConvPackArgs), &d));
     TorConvPackArgs *f = &d->fixed;
+    d->dtype = w->dtype;
     d->transposed = tor_attr_int(node, TOR_ATTR_transposed, 0);
     f->groups = tor_attr_int(node, TOR_ATTR_groups, 1);
     f->out_channels = d->transposed ? size[1] * f->groups : size[0];
     f->in_channels = d->transposed ? size[0] : size[1] * f->groups;
     for (int i = 0; i < 3; i++) f->kernel[i] = i < 3 - spatial ? 1 : size[2 + i - (3 - spatial)];
     tor_spatial_strides(g, spatial, from.stride, d->stride);
-    plan->storages[to.storage].bytes = TOR_MAX(
-        tor_conv_packed_bytes(f->out_channels, f->in_channels, f->groups, f->kernel), (size_t)1);
+    size_t bytes = w->dtype == TOR_float32 ? tor_conv_packed_bytes(f->out_channels, f->in_channels,
+                                                                   f->groups, f->kernel)
+                                           : tor_conv_typed_packed_bytes(f, w->dtype);
+    plan->storages[to.storage].bytes = TOR_MAX(bytes, (size_t)1);
     TOR_TRY(tor_step_pointer(plan, &from, offsetof(TorConvPackArgs, weight)));
     return tor_step_pointer(plan, &to, offsetof(TorConvPackArgs, packed));
 }

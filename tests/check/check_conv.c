@@ -299,6 +299,70 @@ static void specials(void) {
     check(&d, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, false);
 }
 
+/// One shape in another type, against the gemm oracle's arithmetic by way of float32: values are
+/// small integers, which every type has.
+static void check_typed(TorDtype type, Problem p, Layout lx, bool with_bias) {
+    TorConvArgs *a = &p.conv;
+    size_t size = tor_dtype_size(type);
+    set_strides(&p, lx, CHANNELS_LAST);
+    tor_check_case("%s c=%d o=%d g=%d in=%dx%d k=%d s=%d p=%d t=%d x=%d bias=%d",
+                   tor_dtype_name(type), (int)a->in_channels, (int)a->out_channels, (int)a->groups,
+                   (int)a->in_size[1], (int)a->in_size[2], (int)a->kernel[1], (int)a->stride[1],
+                   (int)a->padding[1], a->transposed, lx, with_bias);
+    int64_t counts[3] = {p.x_count, p.w_count, a->out_channels};
+    float *exact[3], *sums = tor_check_buffer((size_t)p.y_count * 4, 4);
+    void *typed[3], *want = tor_check_buffer((size_t)p.y_count * size, size),
+                    *got = tor_check_buffer((size_t)p.y_count * size, size);
+    for (int i = 0; i < 3; i++) {
+        exact[i] = tor_check_buffer((size_t)counts[i] * 4, 4);
+        typed[i] = tor_check_buffer((size_t)counts[i] * size, size);
+        tor_check_fill(TOR_float32, exact[i], counts[i], TOR_FILL_EXACT);
+        for (int64_t k = 0; k < counts[i]; k++)
+            tor_scalar_store(
+                (char *)typed[i] + (size_t)k * size,
+                tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = (int64_t)exact[i][k]}, type));
+    }
+    a->x = exact[0], a->bias = with_bias ? exact[2] : NULL, a->y = sums;
+    p.weight.weight = exact[1];
+    tor_conv_run_ref(a, &p.weight);
+    for (int64_t k = 0; k < p.y_count; k++)
+        tor_scalar_store(
+            (char *)want + (size_t)k * size,
+            tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = (int64_t)sums[k]}, type));
+
+    p.weight.weight = typed[1];
+    p.weight.packed = tor_check_buffer(tor_conv_typed_packed_bytes(&p.weight, type), size);
+    TorRangeFn pack_run = tor_conv_typed_pack_bind(&p.weight, type);
+    pack_run(&p.weight, 0, p.weight.items / 2, NULL);
+    pack_run(&p.weight, p.weight.items / 2, p.weight.items, NULL);
+    TorGemmArgs gemm = {0};
+    a->x = typed[0];
+    tor_conv_typed_bind(a, &gemm, type);
+    gemm.b = p.weight.packed, gemm.bias = with_bias ? typed[2] : NULL, gemm.c = got;
+    uint8_t *scratch = tor_check_buffer(gemm.scratch_bytes, TOR_CACHE_LINE);
+    memset(scratch, 0xFF, gemm.scratch_bytes);
+    tor_gemm_typed_run(&gemm, 0, gemm.items, scratch);
+    tor_check_compare(type, got, want, p.y_count, 0, 0);
+    tor_check_done();
+}
+
+static void typed(void) {
+    static const TorDtype types[] = {TOR_float64, TOR_uint8, TOR_int8,
+                                     TOR_int16,   TOR_int32, TOR_int64};
+    for (size_t t = 0; t < TOR_COUNT_OF(types); t++)
+        for (int i = 0; i < 60; i++) {
+            int64_t groups = tor_check_coin() ? 1 : tor_check_range(2, 4),
+                    kernel = tor_check_range(1, 4);
+            Problem p = make(tor_check_range(1, 2), groups * tor_check_range(1, 9),
+                             groups * tor_check_range(1, 20), groups, tor_check_range(4, 12),
+                             kernel, tor_check_range(1, 3), tor_check_range(0, kernel - 1));
+            p.conv.transposed = tor_check_range(0, 2) == 0;
+            p.conv.dilation[2] = p.conv.transposed ? tor_check_range(1, 2) : 1;
+            for (int d = 0; d < 3; d++) p.conv.out_size[d] = out_size(&p.conv, d);
+            check_typed(types[t], p, (Layout)tor_check_range(0, 2), true);
+        }
+}
+
 static void empty(void) {
     tor_check_case("empty");
     Problem p = make(0, 16, 24, 1, 9, 3, 1, 0);
@@ -453,7 +517,8 @@ int main(int argc, char **argv) {
                                          {"layers", layers},
                                          {"random_shapes", random_shapes},
                                          {"specials", specials},
-                                         {"empty", empty}},
+                                         {"empty", empty},
+                                         {"typed", typed}},
                               benches[] = {{"bind", bind_time},
                                            {"resnet50", resnet50},
                                            {"resnet50_fused", resnet50_fused},

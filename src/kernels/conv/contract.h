@@ -28,6 +28,7 @@
 #define TOR_KERNELS_CONV_CONTRACT_H
 
 #include "base/pool.h"
+#include "kernels/gemm/contract.h"
 #include "kernels/pointwise/contract.h"
 
 struct TorConvRow;
@@ -109,6 +110,17 @@ typedef struct TorConvRow {
 
 /// All rows of this build, best first, for the tests and the tuner.
 const TorConvRow *tor_conv_rows(int *count);
+
+// Other types than float32 (those of tor_gemm_takes()): the gemm family on gathered pixels. No
+// epilogue, and channels of y have stride 1; numeric policy of tor_gemm_typed_run().
+
+/// Fills and binds `gemm`, which is clear, for the first part of `args`, which it borrows. Run it
+/// by tor_gemm_typed_run() with args->x and gemm's b (the packed weight), bias and c (y) set.
+void tor_conv_typed_bind(const TorConvArgs *args, TorGemmArgs *gemm, TorDtype dtype);
+/// The packed weight is [group][tap][c][o], in `dtype`.
+size_t tor_conv_typed_packed_bytes(const TorConvPackArgs *args, TorDtype dtype);
+/// @return what to run over args->items
+TorRangeFn tor_conv_typed_pack_bind(TorConvPackArgs *args, TorDtype dtype);
 
 /// The oracle: sums in double, one rounding at the end (before the epilogue). Reads the weight as
 /// it is, not packed.
