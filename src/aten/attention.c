@@ -35,8 +35,34 @@ static Attention attention_args(TorCall *c, int mask, int dropout, int causal, i
     return a;
 }
 
+/// In float64, which has no kernel of its own: softmax(scale * q k^T + mask) v from its parts. Rows
+/// without keys are 0, as the kernels have it.
+static TorValue *spelled_out(TorCall *c, Attention a) {
+    if (a.k->dim[1] != a.q->dim[1])
+        return tor_im_refuse(c, "grouped heads of float64 are not supported"), NULL;
+    int64_t axis = 3;
+    TorValue *s = F2(mul, tor_im_matmul(c, a.q, tor_im_transpose(c, a.k, 2, 3)), NUM(a.scale));
+    if (a.mask)
+        s = a.mask->dtype == TOR_bool ? F3(where, a.mask, s, NUM(-INFINITY))
+                                      : F2(add, s, tor_im_cast(c, a.mask, TOR_float64));
+    if (a.causal) {
+        TorDim zero = tor_im_const(c, 0);
+        TorValue *query = tor_im_arange(c, a.q->dim[2], zero, 1, TOR_int64),
+                 *key = tor_im_arange(c, a.k->dim[2], zero, 1, TOR_int64);
+        s = F3(where, F2(ge, tor_im_unsqueeze(c, query, 1), key), s, NUM(-INFINITY));
+    }
+    TorAttr attrs[] = {TOR_A_INT(axis, axis), TOR_A_DTYPE(dtype, TOR_float64)};
+    TorValue *p = tor_im_add(c, TOR_OP_softmax, &s, 1, attrs, 2);
+    if (a.mask || a.causal) {
+        TorValue *dead = tor_im_reduce(c, TOR_OP_all, F2(eq, s, NUM(-INFINITY)), &axis, 1, true);
+        p = F3(where, dead, NUM(0), p);
+    }
+    return tor_im_matmul(c, p, a.v);
+}
+
 /// All of rank 4.
 static TorValue *attention(TorCall *c, Attention a) {
+    if (a.q->dtype == TOR_float64) return spelled_out(c, a);
     TorValue *inputs[] = {a.q, a.k, a.v, a.mask};
     TorAttr attrs[] = {TOR_A_FLOAT(scale, a.scale), TOR_A_INT(causal, a.causal)};
     return tor_im_add(c, TOR_OP_attention, inputs, a.mask ? 4 : 3, attrs, 2);
