@@ -18,6 +18,7 @@ typedef ToroidStatus TorPassFn(TorGraph *g);
     X(cse, "one node for equal nodes")                                              \
     X(dce, "removes nodes that nothing uses")                                       \
     X(recognise_attention, "finds attention in its parts")                          \
+    X(widen, "contractions of half types in float32, between casts")                \
     X(fold_conv, "folds what follows a convolution into its weight")                \
     X(prepack, "packs frozen weights")                                              \
     X(fuse_epilogue, "elementwise ops into the contraction before them")            \

@@ -1,8 +1,9 @@
 // Attention spelled out as matmul, softmax, matmul becomes one node.
 //
 //   softmax(q k^T * scale + mask) v     with scale as mul or div, before or after, on q, on k or on
-//   the product; masks added or chosen by where(mask, scores, -inf); queries of 3 dims (heads in
-//   the batch) or 4; softmax plain (NaN for rows that are all -inf), or "safe" (0 for them).
+//   the product; half types, with the softmax in float32 or not; masks added or chosen by
+//   where(mask, scores, -inf); queries of 3 dims (heads in the batch) or 4; softmax plain (NaN for
+//   rows that are all -inf), or "safe" (0 for them).
 #include <math.h>
 
 #include "passes/passes.h"
@@ -45,6 +46,12 @@ static TorValue *take_scale(TorValue *v, double *scale, bool must_be_single) {
     return v;
 }
 
+/// What a cast from `from` casts; anything else gives itself.
+static TorValue *without_cast(TorValue *v, TorDtype from) {
+    bool cast = v->node->op == TOR_OP_cast && single_use(v) && tor_in(v->node, 0)->dtype == from;
+    return cast ? tor_in(v->node, 0) : v;
+}
+
 /// Would `mask` broadcast against scores without making them larger?
 static bool mask_fits(const TorGraph *g, const TorValue *mask, const TorValue *scores) {
     int extra = scores->rank - mask->rank;
@@ -74,13 +81,14 @@ static int uses(const TorValue *v) { return tor_value_use_count(v); }
 
 static bool match(Match *m, TorNode *output) {
     const TorGraph *g = m->g;
-    TorValue *guarded = tor_in(output, 0), *p = without_guard(guarded);
+    const TorDtype type = output->outputs[0]->dtype;
+    TorValue *guarded = without_cast(tor_in(output, 0), TOR_float32), *p = without_guard(guarded);
     m->v = tor_in(output, 1);
     m->output = output;
     m->mask = NULL;
     m->scale = 1;
     m->safe = guarded != p;
-    if (output->outputs[0]->dtype != TOR_float32 || output->outputs[0]->rank < 3 ||
+    if ((type != TOR_float32 && !tor_dtype_is_half(type)) || output->outputs[0]->rank < 3 ||
         output->outputs[0]->rank > 4)
         return false;
     if (p->node->op != TOR_OP_softmax || !single_use(guarded) || !single_use(p) ||
@@ -88,18 +96,18 @@ static bool match(Match *m, TorNode *output) {
         return false;
     TorValue *s = tor_in(p->node, 0);
     // The scores are read by the softmax, and by its guard.
-    if (uses(s) != 1 + (guarded != p) || s->rank != p->rank || s->dtype != TOR_float32)
-        return false;
-    if (guarded == p) s = take_scale(s, &m->scale, true);
+    if (uses(s) != 1 + (guarded != p) || s->rank != p->rank) return false;
+    if (guarded == p) s = take_scale(without_cast(s, type), &m->scale, true);
     bool entry = guarded != p;  // `s` has the guard's use beside the softmax's
     double factor = m->scale, fill;
     if (s->node->op == TOR_OP_add && (entry || single_use(s))) {
         // The mask is the operand that is not the product.
         TorValue *a = tor_in(s->node, 0), *b = tor_in(s->node, 1);
         bool left = single_use(a) && tor_value_same_dims(a, s) &&
-                    take_scale(a, &factor, true)->node->op == TOR_OP_matmul;
+                    without_cast(take_scale(a, &factor, true), type)->node->op == TOR_OP_matmul;
         m->mask = left ? b : a;
-        if (m->mask->dtype != TOR_float32 || !mask_fits(g, m->mask, s) || m->scale != 1)
+        if ((m->mask->dtype != TOR_float32 && m->mask->dtype != type) ||
+            !mask_fits(g, m->mask, s) || m->scale != 1)
             return false;
         s = left ? a : b;
         entry = false;
@@ -112,6 +120,7 @@ static bool match(Match *m, TorNode *output) {
     }
     if (!entry && !single_use(s)) return false;
     TorValue *product = take_scale(s, &m->scale, !entry);
+    if (single_use(product)) product = take_scale(without_cast(product, type), &m->scale, true);
     if (product != s) entry = false;
     s = product;
     if (s->node->op != TOR_OP_matmul || (!entry && !single_use(s)) ||
@@ -119,8 +128,7 @@ static bool match(Match *m, TorNode *output) {
         return false;
     m->q = take_scale(tor_in(s->node, 0), &m->scale, false);
     m->k_transposed = take_scale(tor_in(s->node, 1), &m->scale, false);
-    return m->q->dtype == TOR_float32 && m->k_transposed->dtype == TOR_float32 &&
-           m->v->dtype == TOR_float32 && m->q->rank == p->rank &&
+    return m->q->dtype == type && m->k_transposed->dtype == type && m->q->rank == p->rank &&
            m->k_transposed->rank == p->rank && m->v->rank == p->rank;
 }
 
