@@ -26,6 +26,7 @@ FAMILIES = {
     "pool": ["pool"],
     "scan": ["scan"],
     "sort": ["sort"],
+    "rnn": ["rnn"],
 }
 
 TYPE = r"(?:f64|f32|f16|bf16|i64|i32|i16|i8|u8|b8|x8|x16|x32|x64|any)"

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
-from toroid import _core
+from toroid import _core, _kept
 
 #: What a compiler for AOTAutograd is: graph and example inputs to a boxed callable.
 Compiler = Callable[[GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
@@ -65,6 +65,7 @@ def run_aot(
     with (
         config.patch(force_autograd_cache=False, enable_autograd_cache=False),
         _no_restart_for_floats(),
+        _kept.whole(),
     ):
         run = aot_autograd(
             fw_compiler=forward,

@@ -92,8 +92,8 @@ ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32
     X(stride) X(padding) X(dilation) X(groups) X(transposed) X(output_padding)        \
     X(kernel) X(ceil_mode) X(count_include_pad) X(divisor) X(low) X(high)             \
     X(accumulate) X(reduce) X(trans) X(precision) X(program) X(callable) X(reason)    \
-    X(random) X(operands) X(packed) X(k) X(n) X(epilogue) X(inplace) X(has_bias) \
-    X(descending) X(right)
+    X(random) X(operands) X(packed) X(k) X(n) X(epilogue) X(inplace) X(has_bias)      \
+    X(descending) X(right) X(mode) X(reverse)
 // clang-format on
 
 typedef enum {

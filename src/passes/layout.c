@@ -160,6 +160,15 @@ static ToroidStatus layout_contract(Walk *w, TorNode *node) {
         const TorValue *x = tor_in(node, 0);
         if (!tor_layout_mergeable(g, x, 0, x->rank - 1, &row))
             TOR_TRY(copy_input(w, node, 0, NULL));
+    } else if (node->op == TOR_OP_rnn_layer) {
+        const TorValue *x = tor_in(node, 0);
+        if (!tor_int_is(g, x->stride[2], 1)) TOR_TRY(copy_input(w, node, 0, NULL));
+        int last = node->n_inputs - 1;
+        bool has_bias = tor_attr_int(node, TOR_ATTR_has_bias, 0);
+        if (has_bias && !tor_int_is(g, tor_in(node, last)->stride[0], 1))
+            TOR_TRY(copy_input(w, node, last, NULL));
+        for (int i = 0; i < node->n_outputs; i++) own(w, node->outputs[i], NULL);
+        return TOROID_OK;
     } else if (node->op == TOR_OP_conv) {
         out_order = channels_last(out->rank, order);
     } else if (node->op == TOR_OP_attention) {

@@ -5,7 +5,9 @@
 
 static ToroidStatus pack_linear(TorGraph *g, TorNode *node) {
     TorValue *w = tor_in(node, 1);
-    if (w->dtype != TOR_float32 || w->rank != 2 || !w->frozen) return TOROID_OK;
+    // A recurrent layer reads its weight at each step, so that packing always pays.
+    bool pays = w->frozen || node->op == TOR_OP_rnn_layer;
+    if (w->dtype != TOR_float32 || w->rank != 2 || !pays) return TOROID_OK;
     bool trans = tor_attr_int(node, TOR_ATTR_trans, 0);
     int64_t n, k;
     if (!tor_int_known(g, w->dim[trans], &n) || !tor_int_known(g, w->dim[!trans], &k))
@@ -14,7 +16,7 @@ static ToroidStatus pack_linear(TorGraph *g, TorNode *node) {
     TorAttr attrs[] = {TOR_A_INT(trans, trans), TOR_A_DIMS(dims, &bytes, 1)};
     TorNode *pack;
     TOR_TRY(tor_graph_add(g, node, TOR_OP_pack_linear, &w, 1, attrs, 2, 1, &pack));
-    pack->outputs[0]->frozen = true;
+    pack->outputs[0]->frozen = w->frozen;
     TOR_TRY(tor_attr_set(g, node, TOR_A_INT(packed, 1)));
     TOR_TRY(tor_attr_set(g, node, TOR_A_INT(n, n)));
     TOR_TRY(tor_attr_set(g, node, TOR_A_INT(k, k)));
@@ -46,7 +48,8 @@ static ToroidStatus pack_conv(TorGraph *g, TorNode *node) {
 ToroidStatus tor_pass_prepack(TorGraph *g) {
     for (TorNode *node = g->first; node; node = node->next) {
         if (tor_attr_int(node, TOR_ATTR_packed, 0)) continue;
-        if (node->op == TOR_OP_linear) TOR_TRY(pack_linear(g, node));
+        if (node->op == TOR_OP_linear || node->op == TOR_OP_rnn_layer)
+            TOR_TRY(pack_linear(g, node));
         if (node->op == TOR_OP_conv) TOR_TRY(pack_conv(g, node));
     }
     return TOROID_OK;

@@ -19,6 +19,7 @@ static LowerFn lower_fn(TorOp op) {
         case TOR_OP_max_pool:
         case TOR_OP_avg_pool:
         case TOR_OP_adaptive_avg_pool: return tor_lower_pool;
+        case TOR_OP_rnn_layer: return tor_lower_rnn;
         case TOR_OP_attention: return tor_lower_attention;
         case TOR_OP_contiguous: return tor_lower_contiguous;
         case TOR_OP_cat: return tor_lower_cat;

@@ -131,6 +131,7 @@ ToroidStatus tor_lower_pack_linear(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_pool(TorPlan *plan, const TorNode *node);
+ToroidStatus tor_lower_rnn(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_contiguous(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_cat(TorPlan *plan, const TorNode *node);
