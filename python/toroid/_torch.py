@@ -291,6 +291,11 @@ def is_mutable(target: Any) -> bool:
     return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable
 
 
+def reads_memory(target: Any) -> bool:
+    """Whether a target looks at the memory of its first argument, not only at its elements."""
+    return target is torch.ops.aten.as_strided.default
+
+
 # ------------------------------------------------------------------ symbolic sizes
 
 
@@ -308,6 +313,34 @@ def hint(size: Any) -> int:
         return int(size)
     value = size.node.hint
     return 1 if value is None else int(value)
+
+
+def is_row_major(tensor: torch.Tensor) -> bool:
+    """Whether strides are row-major whatever the sizes are; False where that is not certain."""
+    expected: Any = 1
+    for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
+        size, stride = expression(size), expression(stride)
+        if size == 0:
+            return True
+        if size != 1 and stride != expected:
+            return False
+        expected = expected * size
+    return True
+
+
+def memory_order(tensor: torch.Tensor) -> list[int] | None:
+    """The order of dims, outermost first, in which a tensor fills its memory.
+
+    None if it shows but a part of its memory, or if that is not certain.
+    """
+    size = expression(tensor.untyped_storage().nbytes())
+    if expression(tensor.storage_offset()) != 0 or size != expression(tensor.nbytes):
+        return None
+    dims = list(range(tensor.dim()))
+    if is_row_major(tensor):
+        return dims
+    order = sorted(dims, key=lambda dim: (-hint(tensor.stride(dim)), dim))
+    return order if is_row_major(tensor.permute(order)) else None
 
 
 def known_number(value: Any) -> float | int | None:

@@ -180,7 +180,7 @@ class _Lowering:
                 str(tensor.dtype),
                 sizes,
                 strides if static else None,
-                _is_row_major(tensor),
+                _torch.is_row_major(tensor),
                 frozen,
             )
         except _core.Unsupported as error:
@@ -237,12 +237,24 @@ class _Lowering:
             raise _Refused(f"{name}: the importer does not know it")
         args = map_arg(node.args, env.__getitem__)
         kwargs = map_arg(node.kwargs, env.__getitem__)
+        if _torch.reads_memory(node.target):
+            args = (self.as_stored(node.args[0], args[0]), *args[1:])
         try:
             result = self.graph.call(name, args, dict(kwargs), node.name)
         except (_core.Unsupported, ValueError) as error:
             raise _Refused(str(error)) from error
         self.compare(node, result)
         return result
+
+    def as_stored(self, node: Node, value: Any) -> Any:
+        """The view of a value that is row-major where eager keeps it in another order."""
+        val = node.meta.get("val")
+        order = _torch.memory_order(val) if isinstance(val, torch.Tensor) else None
+        if order is None:
+            raise _Refused(f"{node.name} is a part of a larger memory")
+        if order == sorted(order):
+            return value
+        return self.graph.call("aten.permute.default", (value, order), {}, node.name)
 
     def compare(self, node: Node, result: Any) -> None:
         """Refuse a result that differs from what PyTorch said it would be."""
@@ -339,6 +351,8 @@ class _Lowering:
                 raise NotLowerable(f"{node.target}: {reason}")
             return _Deferred(node, reason)
 
+        if _torch.reads_memory(node.target) and node.args[0].op != "placeholder":
+            raise NotLowerable(f"{node.target}: {reason}")
         nodes, inputs = self.closure(node)
         tensors = [n for n in inputs if isinstance(self.env[n], _core.Value)]
         ints = [n for n in inputs if isinstance(self.env[n], _core.Int)]
@@ -436,16 +450,3 @@ def _written_placeholders(gm: GraphModule) -> set[int]:
         and n.args
         and n.args[0] in numbers
     }
-
-
-def _is_row_major(tensor: torch.Tensor) -> bool:
-    """Whether strides are row-major whatever the sizes are; False where that is not certain."""
-    expected: Any = 1
-    for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
-        size, stride = _torch.expression(size), _torch.expression(stride)
-        if size == 0:
-            return True
-        if size != 1 and stride != expected:
-            return False
-        expected = expected * size
-    return True

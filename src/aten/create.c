@@ -122,13 +122,23 @@ static TorValue *int_arange(TorCall *c, TorDim start, TorDim end, int64_t step, 
     return tor_im_cast(c, tor_im_arange(c, count, start, step, made), dtype);
 }
 
+/// A float argument as the integer that eager cuts it to.
+static void cut(TorCall *c, int i) {
+    if (i < 0 || c->args[i].kind != TOR_ARG_FLOAT) return;
+    double number = trunc(c->args[i].f);
+    if (!(fabs(number) < 9e15)) tor_im_refuse_arg(c, i, "expected an integer");
+    if (!c->status) c->args[i] = (TorArg){.kind = TOR_ARG_INT, .i = (int64_t)number};
+}
+
 static ToroidStatus arange(TorCall *c, int start_arg, int end_arg, int step_arg, int options) {
     bool floats = false;
     int used[] = {start_arg, end_arg, step_arg};
     for (int i = 0; i < 3; i++) floats |= used[i] >= 0 && c->args[used[i]].kind == TOR_ARG_FLOAT;
     TorDtype dtype = tor_im_dtype(c, options, floats ? TOR_float32 : TOR_int64);
     strided_on_cpu(c, options + 1);
-    if (!floats) {
+    // Of an int64 range eager counts the cut numbers, of a narrower one the floats.
+    for (int i = 0; i < 3 && dtype == TOR_int64; i++) cut(c, used[i]);
+    if (!floats || dtype == TOR_int64) {
         TorDim start = start_arg >= 0 ? tor_im_dim(c, start_arg) : tor_im_const(c, 0),
                end = tor_im_dim(c, end_arg);
         int64_t step = step_arg >= 0 ? tor_im_int(c, step_arg) : 1;
@@ -141,9 +151,14 @@ static ToroidStatus arange(TorCall *c, int start_arg, int end_arg, int step_arg,
     double count = ceil((end - start) / step);
     if (step == 0 || !(count >= 0 && count < 9e15))
         return tor_im_refuse(c, "start, end and step do not give a length");
-    if (!tor_dtype_is_float(dtype))
-        return tor_im_refuse(c, "float bounds for %s are not supported", tor_dtype_name(dtype));
     TorDim n = tor_im_const(c, (int64_t)count);
+    if (!tor_dtype_is_float(dtype)) {
+        if (!(fabs(start) < 9e15 && fabs(step) < 9e15))
+            return tor_im_refuse(c, "expected numbers that fit %s", tor_dtype_name(dtype));
+        return RETURN(tor_im_cast(
+            c, tor_im_arange(c, n, tor_im_const(c, (int64_t)start), (int64_t)step, TOR_int64),
+            dtype));
+    }
     TorDtype wide = tor_dtype_compute(dtype);
     TorAttr a[] = {TOR_A_DTYPE(dtype, wide), TOR_A_DIMS(dims, &n, 1), TOR_A_FLOAT(fstart, start),
                    TOR_A_FLOAT(fstep, step)};

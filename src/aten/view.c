@@ -326,8 +326,7 @@ static bool is_identity(TorCall *c, const TorValue *x, int rank, const TorDim *d
     return true;
 }
 
-/// Strides speak of memory: they are known for tensors that eager holds row-major here: graph
-/// inputs marked contiguous, constants, and views and copies of them.
+/// Strides speak of memory: the frontend gives `self` as eager stores it, row-major and whole.
 static ToroidStatus import_as_strided(TorCall *c) {
     TorDim dims[TOR_MAX_RANK], strides[TOR_MAX_RANK];
     TorValue *x = tor_im_tensor(c, 0);
@@ -335,21 +334,10 @@ static ToroidStatus import_as_strided(TorCall *c) {
     TorDim offset = tor_im_has(c, 3) ? tor_im_dim(c, 3) : tor_im_const(c, 0);
     if (c->status) return c->status;
     if (n != rank) return tor_im_refuse_arg(c, 2, "expected %d strides, got %d", rank, n);
-    TorNode *node = x->node;
-    // A copy keeps the order of a row-major tensor, whatever memory format it asks for.
-    while (node->op == TOR_OP_view || node->op == TOR_OP_contiguous) node = tor_in(node, 0)->node;
-    bool row_major = node->op == TOR_OP_constant || node->op == TOR_OP_full ||
-                     node->op == TOR_OP_arange ||
-                     (node->op == TOR_OP_input &&
-                      c->g->inputs[tor_attr_int(node, TOR_ATTR_index, 0)].contiguous);
-    if (row_major) {
-        TorAttr a[] = {TOR_A_DIMS(dims, dims, rank), TOR_A_DIMS(strides, strides, rank),
-                       TOR_A_DIM(offset, offset)};
-        return RETURN(tor_im_add(c, TOR_OP_as_strided, &x, 1, a, 3));
-    }
-    if (tor_op_kind(node->op) == TOR_KIND_REDUCE && is_identity(c, x, rank, dims, strides, offset))
-        return RETURN(x);
-    return tor_im_refuse_arg(c, 0, "the memory order of a computed tensor is not known");
+    if (is_identity(c, x, rank, dims, strides, offset)) return RETURN(x);
+    TorAttr a[] = {TOR_A_DIMS(dims, dims, rank), TOR_A_DIMS(strides, strides, rank),
+                   TOR_A_DIM(offset, offset)};
+    return RETURN(tor_im_add(c, TOR_OP_as_strided, &x, 1, a, 3));
 }
 
 #define VIEW(name) \
