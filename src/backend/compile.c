@@ -6,8 +6,16 @@
 #include "passes/passes.h"
 
 static ToroidStatus run_passes(TorExecutable *exe) {
-    static const char *const fusion[] = {"recognise_attention", "dce",       "widen",  "cse",
-                                         "dce",                 "fold_conv", "prepack"};
+    static const char *const fusion[] = {"recognise_activation",
+                                         "recognise_attention",
+                                         "canonicalise",
+                                         "group_heads",
+                                         "dce",
+                                         "widen",
+                                         "cse",
+                                         "dce",
+                                         "fold_conv",
+                                         "prepack"};
     static const char *const finish[] = {"fuse_epilogue", "fuse_groups", "dce", "inplace",
                                          "layout"};
     int count;

@@ -17,8 +17,10 @@ typedef ToroidStatus TorPassFn(TorGraph *g);
     X(views, "moves views below elementwise ops, so that chains of those can fuse") \
     X(cse, "one node for equal nodes")                                              \
     X(dce, "removes nodes that nothing uses")                                       \
+    X(recognise_activation, "finds GELU and SiLU in their parts")                   \
     X(recognise_attention, "finds attention in its parts")                          \
     X(widen, "contractions of half types in float32, between casts")                \
+    X(group_heads, "attention reads keys and values that were repeated for heads")  \
     X(fold_conv, "folds what follows a convolution into its weight")                \
     X(prepack, "packs frozen weights")                                              \
     X(fuse_epilogue, "elementwise ops into the contraction before them")            \

@@ -1,16 +1,36 @@
 // Attention spelled out as matmul, softmax, matmul becomes one node.
 //
 //   softmax(q k^T * scale + mask) v     with scale as mul or div, before or after, on q, on k or on
-//   the product; half types, with the softmax in float32 or not; masks added or chosen by
-//   where(mask, scores, -inf); queries of 3 dims (heads in the batch) or 4; softmax plain (NaN for
-//   rows that are all -inf), or "safe" (0 for them).
+//   the product; any number of masks and biases (causal, T5's and ALiBi's positions, DeBERTa's),
+//   added, subtracted or chosen by where(mask, scores, least), least being -inf or the least float;
+//   half types, with the softmax in float32 or not;
+//   heads in the batch (3 dims), beside it (4), or taken apart between the product and the softmax;
+//   softmax plain (NaN for rows that are all -inf), or "safe" (0 for them).
+//
+// The walk goes from the softmax down to the product and notes what is added on its way; of that
+// one mask is made, from the product's end on, since a choice hides what was added before it.
 #include <math.h>
+#include <string.h>
 
 #include "passes/passes.h"
 
+enum { MAX_TERMS = 6 };
+
+/// What happens to the scores at one place: `value * factor` is added, or `value` tells where the
+/// scores stay (keep) or go (drop) and `fill` is put in their place.
+typedef struct {
+    enum { ADDED, KEEP, DROP } kind;
+    TorValue *value;
+    double factor, fill;
+} Term;
+
 typedef struct {
     TorGraph *g;
-    TorValue *q, *k_transposed, *v, *mask;  ///< k_transposed is [..., d, n]
+    TorDtype type;                   ///< of the operands: float32 or a half type
+    const TorValue *scores;          ///< the softmax's operand
+    TorValue *q, *k_transposed, *v;  ///< k_transposed is [..., d, n]
+    Term term[MAX_TERMS];            ///< from the softmax down
+    int n_terms;
     double scale;
     bool safe;        ///< hidden rows are 0, not NaN
     TorNode *output;  ///< the second matmul
@@ -25,31 +45,27 @@ static bool scalar_of(const TorNode *node, int i, double *number) {
     return true;
 }
 
-/// Takes mul or div by a number off `v`; the factor goes into *scale.
-static TorValue *take_scale(TorValue *v, double *scale, bool must_be_single) {
+/// The operand that a mul or div by a number scales; NULL if the node is neither.
+static TorValue *scaled(const TorNode *node, double *scale) {
     double x;
-    while ((!must_be_single || single_use(v)) && v->node->n_inputs == 2) {
-        const TorNode *node = v->node;
-        if (node->op == TOR_OP_mul && scalar_of(node, 1, &x)) {
-            *scale *= x;
-            v = tor_in(node, 0);
-        } else if (node->op == TOR_OP_mul && scalar_of(node, 0, &x)) {
-            *scale *= x;
-            v = tor_in(node, 1);
-        } else if (node->op == TOR_OP_div && scalar_of(node, 1, &x) && x != 0) {
-            *scale /= x;
-            v = tor_in(node, 0);
-        } else {
-            break;
-        }
+    if (node->op == TOR_OP_mul && scalar_of(node, 1, &x)) {
+        *scale *= x;
+        return tor_in(node, 0);
     }
-    return v;
+    if (node->op == TOR_OP_mul && scalar_of(node, 0, &x)) {
+        *scale *= x;
+        return tor_in(node, 1);
+    }
+    if (node->op == TOR_OP_div && scalar_of(node, 1, &x) && x != 0) {
+        *scale /= x;
+        return tor_in(node, 0);
+    }
+    return NULL;
 }
 
-/// What a cast from `from` casts; anything else gives itself.
-static TorValue *without_cast(TorValue *v, TorDtype from) {
-    bool cast = v->node->op == TOR_OP_cast && single_use(v) && tor_in(v->node, 0)->dtype == from;
-    return cast ? tor_in(v->node, 0) : v;
+static TorValue *take_scale(TorValue *v, double *scale) {
+    for (TorValue *inner; (inner = scaled(v->node, scale));) v = inner;
+    return v;
 }
 
 /// Would `mask` broadcast against scores without making them larger?
@@ -77,97 +93,192 @@ static TorValue *without_guard(TorValue *p) {
     return guard ? softmax : p;
 }
 
-static int uses(const TorValue *v) { return tor_value_use_count(v); }
+/// What a cast between `a` and `b` casts; NULL for anything else.
+static TorValue *cast_between(const TorNode *node, TorDtype a, TorDtype b) {
+    if (node->op != TOR_OP_cast) return NULL;
+    TorDtype from = tor_in(node, 0)->dtype, to = node->outputs[0]->dtype;
+    return (from == a && to == b) || (from == b && to == a) ? tor_in(node, 0) : NULL;
+}
+
+/// [b, h, m, n] seen as [b * h, m, n], the heads in the batch.
+static bool joins_heads(TorGraph *g, const TorNode *view) {
+    const TorValue *in = tor_in(view, 0), *out = view->outputs[0];
+    return view->op == TOR_OP_view && out->rank == 4 && in->rank == 3 &&
+           in->dim[0] == tor_int_mul(g, out->dim[0], out->dim[1]) && in->dim[1] == out->dim[2] &&
+           in->dim[2] == out->dim[3];
+}
+
+static bool find_product(Match *m, TorValue *v, double factor, bool shared, int depth);
+
+/// One way down from `v`: `term` is noted, the scores go on at `inner`.
+static bool follow(Match *m, const TorValue *v, Term term, TorValue *inner, double factor,
+                   int depth) {
+    if (m->n_terms == MAX_TERMS || !tor_value_same_dims(inner, v) ||
+        !mask_fits(m->g, term.value, v) ||
+        (term.kind == ADDED && term.value->dtype != TOR_float32 && term.value->dtype != m->type))
+        return false;
+    m->term[m->n_terms++] = term;
+    if (find_product(m, inner, factor, false, depth - 1)) return true;
+    m->n_terms--;
+    return false;
+}
+
+/// The least float and what is near it swallow any score that is added to it, as -inf does.
+static bool hides(double fill, double factor) { return factor > 0 && fill * factor <= -1e30; }
+
+/// Walks down from scores to the product q k^T. `factor` is what later nodes multiply by; `shared`
+/// allows the second use that the guard of a safe softmax is.
+static bool find_product(Match *m, TorValue *v, double factor, bool shared, int depth) {
+    const TorNode *node = v->node;
+    double fill, scale = factor;
+    if ((!shared && !single_use(v)) || depth == 0 ||
+        (v->dtype != TOR_float32 && v->dtype != m->type))
+        return false;
+    TorValue *inner = cast_between(node, m->type, TOR_float32);
+    if (inner) return find_product(m, inner, factor, false, depth - 1);
+    inner = scaled(node, &scale);
+    if (inner) return find_product(m, inner, scale, false, depth - 1);
+    if (joins_heads(m->g, node)) return find_product(m, tor_in(node, 0), factor, false, depth - 1);
+    if (node->op == TOR_OP_matmul && !tor_attr(node, TOR_ATTR_epilogue)) {
+        double parts = factor;
+        m->q = take_scale(tor_in(node, 0), &parts);
+        m->k_transposed = take_scale(tor_in(node, 1), &parts);
+        m->scale = parts;
+        return m->q->dtype == m->type && m->k_transposed->dtype == m->type &&
+               m->q->rank == v->rank && m->k_transposed->rank == v->rank;
+    }
+    if (node->op == TOR_OP_add || node->op == TOR_OP_sub) {
+        double sign = node->op == TOR_OP_sub ? -factor : factor;
+        for (int i = 0; i < (node->op == TOR_OP_add ? 2 : 1); i++) {
+            Term term = {ADDED, tor_in(node, 1 - i), i == 0 ? sign : factor, 0};
+            if (follow(m, v, term, tor_in(node, i), factor, depth)) return true;
+        }
+        return false;
+    }
+    if (node->op != TOR_OP_where) return false;
+    bool drop = scalar_of(node, 1, &fill);
+    if (!drop && !scalar_of(node, 2, &fill)) return false;
+    Term term = {drop ? DROP : KEEP, tor_in(node, 0), factor, fill * factor};
+    return hides(fill, factor) && follow(m, v, term, tor_in(node, drop ? 2 : 1), factor, depth);
+}
 
 static bool match(Match *m, TorNode *output) {
-    const TorGraph *g = m->g;
-    const TorDtype type = output->outputs[0]->dtype;
-    TorValue *guarded = without_cast(tor_in(output, 0), TOR_float32), *p = without_guard(guarded);
+    m->type = output->outputs[0]->dtype;
+    if (m->type != TOR_float32 && !tor_dtype_is_half(m->type)) return false;
+    TorValue *guarded = tor_in(output, 0), *wide = NULL;
+    if (m->type != TOR_float32 && single_use(guarded))
+        wide = cast_between(guarded->node, TOR_float32, m->type);
+    if (wide) guarded = wide;
+    TorValue *p = without_guard(guarded);
     m->v = tor_in(output, 1);
     m->output = output;
-    m->mask = NULL;
-    m->scale = 1;
     m->safe = guarded != p;
-    if ((type != TOR_float32 && !tor_dtype_is_half(type)) || output->outputs[0]->rank < 3 ||
-        output->outputs[0]->rank > 4)
-        return false;
+    if (p->rank < 3 || p->rank > 4) return false;
     if (p->node->op != TOR_OP_softmax || !single_use(guarded) || !single_use(p) ||
         tor_attr_int(p->node, TOR_ATTR_axis, 0) != p->rank - 1)
         return false;
     TorValue *s = tor_in(p->node, 0);
+    m->scores = s;
     // The scores are read by the softmax, and by its guard.
-    if (uses(s) != 1 + (guarded != p) || s->rank != p->rank) return false;
-    if (guarded == p) s = take_scale(without_cast(s, type), &m->scale, true);
-    bool entry = guarded != p;  // `s` has the guard's use beside the softmax's
-    double factor = m->scale, fill;
-    if (s->node->op == TOR_OP_add && (entry || single_use(s))) {
-        // The mask is the operand that is not the product.
-        TorValue *a = tor_in(s->node, 0), *b = tor_in(s->node, 1);
-        bool left = single_use(a) && tor_value_same_dims(a, s) &&
-                    without_cast(take_scale(a, &factor, true), type)->node->op == TOR_OP_matmul;
-        m->mask = left ? b : a;
-        if ((m->mask->dtype != TOR_float32 && m->mask->dtype != type) ||
-            !mask_fits(g, m->mask, s) || m->scale != 1)
-            return false;
-        s = left ? a : b;
-        entry = false;
-    } else if (s->node->op == TOR_OP_where && (entry || single_use(s)) &&
-               scalar_of(s->node, 2, &fill) && fill == -INFINITY && m->scale > 0) {
-        m->mask = tor_in(s->node, 0);
-        if (!mask_fits(g, m->mask, s)) return false;
-        s = tor_in(s->node, 1);
-        entry = false;
-    }
-    if (!entry && !single_use(s)) return false;
-    TorValue *product = take_scale(s, &m->scale, !entry);
-    if (single_use(product)) product = take_scale(without_cast(product, type), &m->scale, true);
-    if (product != s) entry = false;
-    s = product;
-    if (s->node->op != TOR_OP_matmul || (!entry && !single_use(s)) ||
-        tor_attr(s->node, TOR_ATTR_epilogue) || !tor_value_same_dims(s, p))
+    if (tor_value_use_count(s) != 1 + m->safe || s->rank != p->rank || m->v->dtype != m->type ||
+        m->v->rank != p->rank)
         return false;
-    m->q = take_scale(tor_in(s->node, 0), &m->scale, false);
-    m->k_transposed = take_scale(tor_in(s->node, 1), &m->scale, false);
-    return m->q->dtype == type && m->k_transposed->dtype == type && m->q->rank == p->rank &&
-           m->k_transposed->rank == p->rank && m->v->rank == p->rank;
+    return find_product(m, s, 1, m->safe, 12);
 }
 
-static ToroidStatus add(TorGraph *g, TorNode *before, TorOp op, TorValue *in, TorAttr attr,
-                        TorValue **out) {
+// ---------------------------------------------------------------- rewriting
+
+static ToroidStatus add(const Match *m, TorOp op, TorValue **in, int n, const TorAttr *attrs,
+                        int n_attrs, TorValue **out) {
     TorNode *node;
-    TOR_TRY(tor_graph_add(g, before, op, &in, 1, &attr, 1, 1, &node));
+    TOR_TRY(tor_graph_add(m->g, m->output, op, in, n, attrs, n_attrs, 1, &node));
+    node->origin = m->output->origin;
+    bool frozen = n > 0;
+    for (int i = 0; i < n; i++) {
+        TorScalar number;
+        frozen = frozen && (in[i]->frozen || tor_value_number(in[i], &number));
+    }
+    node->outputs[0]->frozen = frozen;
     *out = node->outputs[0];
     return TOROID_OK;
 }
 
-/// [h, m, d] -> [1, h, m, d]
-static ToroidStatus as_4d(TorGraph *g, TorNode *before, TorValue *v, TorValue **out) {
+/// [h, m, d] to [1, h, m, d], or to [b, h, m, d] where the heads were in the batch.
+static ToroidStatus as_4d(const Match *m, TorValue *v, TorValue **out) {
     *out = v;
     if (v->rank >= 4) return TOROID_OK;
+    TorGraph *g = m->g;
     TorDim dims[4];
     int extra = 4 - v->rank;
     for (int d = 0; d < 4; d++) dims[d] = d < extra ? tor_int_const(g, 1) : v->dim[d - extra];
-    return add(g, before, TOR_OP_view, v, TOR_A_DIMS(dims, dims, 4), out);
+    if (m->scores->rank == 4 && v->rank == 3 && !tor_int_is(g, v->dim[0], 1))
+        dims[0] = m->scores->dim[0], dims[1] = m->scores->dim[1];
+    TorAttr attr = TOR_A_DIMS(dims, dims, 4);
+    return add(m, TOR_OP_view, &v, 1, &attr, 1, out);
+}
+
+static ToroidStatus number(const Match *m, double x, TorValue **out) {
+    return tor_graph_number(m->g, (TorScalar){.dtype = TOR_float64, .f = x}, out);
+}
+
+/// A 0-d float32: gives a where of two numbers its type.
+static ToroidStatus typed_zero(const Match *m, TorValue **out) {
+    static const float zero = 0;
+    TorAttr attrs[] = {TOR_A_BLOB(blob, &zero, sizeof zero), TOR_A_DTYPE(dtype, TOR_float32)};
+    return add(m, TOR_OP_constant, NULL, 0, attrs, 2, out);
+}
+
+/// One mask of all terms, from the product's end on; NULL for none.
+static ToroidStatus make_mask(const Match *m, TorValue **out) {
+    TorValue *sum = NULL;
+    const Term *only = &m->term[0];
+    if (m->n_terms == 1 && only->kind == KEEP && only->fill == -INFINITY)
+        return as_4d(m, only->value, out);
+    for (int i = m->n_terms; i-- > 0;) {
+        const Term *t = &m->term[i];
+        TorValue *value, *x;
+        TOR_TRY(as_4d(m, t->value, &value));
+        if (t->kind == ADDED) {
+            if (t->factor != 1) {
+                TOR_TRY(number(m, t->factor, &x));
+                TOR_TRY(add(m, TOR_OP_mul, (TorValue *[]){value, x}, 2, NULL, 0, &value));
+            }
+            if (sum) TOR_TRY(add(m, TOR_OP_add, (TorValue *[]){sum, value}, 2, NULL, 0, &value));
+            sum = value;
+            continue;
+        }
+        if (!sum) TOR_TRY(typed_zero(m, &sum));
+        TOR_TRY(number(m, t->fill, &x));
+        TorValue *in[] = {value, t->kind == KEEP ? sum : x, t->kind == KEEP ? x : sum};
+        TOR_TRY(add(m, TOR_OP_where, in, 3, NULL, 0, &sum));
+    }
+    *out = sum;
+    return TOROID_OK;
 }
 
 static ToroidStatus rewrite(const Match *m) {
-    TorGraph *g = m->g;
-    TorNode *at = m->output, *attention;
-    TorValue *in[4], *k;
+    TorNode *attention;
+    TorValue *in[4], *k, *mask = NULL;
     int64_t axes[4];
     int rank = m->k_transposed->rank;
     for (int d = 0; d < rank; d++) axes[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
-    TOR_TRY(add(g, at, TOR_OP_permute, m->k_transposed, TOR_A_INTS(axes, axes, rank), &k));
-    TOR_TRY(as_4d(g, at, m->q, &in[0]));
-    TOR_TRY(as_4d(g, at, k, &in[1]));
-    TOR_TRY(as_4d(g, at, m->v, &in[2]));
-    if (m->mask) TOR_TRY(as_4d(g, at, m->mask, &in[3]));
+    TorAttr swap = TOR_A_INTS(axes, axes, rank);
+    TOR_TRY(add(m, TOR_OP_permute, (TorValue *[]){m->k_transposed}, 1, &swap, 1, &k));
+    TOR_TRY(as_4d(m, m->q, &in[0]));
+    TOR_TRY(as_4d(m, k, &in[1]));
+    TOR_TRY(as_4d(m, m->v, &in[2]));
+    TOR_TRY(make_mask(m, &mask));
+    if (mask) TOR_TRY(as_4d(m, mask, &in[3]));
     TorAttr attrs[] = {TOR_A_FLOAT(scale, m->scale), TOR_A_INT(causal, 0),
                        TOR_A_INT(nan_rows, !m->safe)};
-    TOR_TRY(tor_graph_add(g, at, TOR_OP_attention, in, m->mask ? 4 : 3, attrs, 3, 1, &attention));
-    attention->origin = at->origin;
-    TorValue *out = attention->outputs[0], *old = at->outputs[0];
-    if (old->rank == 3) TOR_TRY(add(g, at, TOR_OP_view, out, TOR_A_DIMS(dims, old->dim, 3), &out));
+    TOR_TRY(tor_graph_add(m->g, m->output, TOR_OP_attention, in, mask ? 4 : 3, attrs, 3, 1,
+                          &attention));
+    attention->origin = m->output->origin;
+    TorValue *out = attention->outputs[0], *old = m->output->outputs[0];
+    if (old->rank == 3) {
+        TorAttr dims = TOR_A_DIMS(dims, old->dim, 3);
+        TOR_TRY(add(m, TOR_OP_view, (TorValue *[]){out}, 1, &dims, 1, &out));
+    }
     tor_value_replace(old, out);
     return TOROID_OK;
 }
