@@ -10,6 +10,10 @@ PyObject *tor_py_raise(ToroidStatus status) {
     switch (status) {
         case TOROID_UNSUPPORTED: PyErr_SetString(tor_py_unsupported, message); break;
         case TOROID_INVALID:
+            if (!strcmp(message, "ZeroDivisionError")) {  // eager's whole message
+                PyErr_SetString(PyExc_RuntimeError, message);
+                break;
+            }
             // Eager raises IndexError for an index in the data that is out of range.
             PyErr_SetString(strstr(message, "out of range") || strstr(message, "out of bounds")
                                 ? PyExc_IndexError

@@ -1,8 +1,8 @@
 /// Elementwise arithmetic, unary and binary, that maps onto scalar functions.
 ///
-/// Half types: eager computes most ops on operands rounded to the half type. add, sub, mul, div and
-/// the integer divisions take a number or 0-d tensor on the right in float32, not rounded first; so
-/// do we.
+/// Half types: eager computes most ops on operands rounded to the half type. mul, div and the
+/// integer divisions take a number or a tensor of one element on the right in float32, not rounded
+/// first; so do we (measured on 2.13; BinaryOpsKernel.cpp).
 #include "aten/build.h"
 #include "aten/tables.h"
 
@@ -11,8 +11,13 @@
 static bool is_float_only(TorOp op) { return op == TOR_OP_div || op == TOR_OP_atan2; }
 
 static bool keeps_right_wide(TorOp op) {
-    return op == TOR_OP_add || op == TOR_OP_sub || op == TOR_OP_mul || op == TOR_OP_div ||
-           op == TOR_OP_div_trunc || op == TOR_OP_div_floor || op == TOR_OP_remainder;
+    return op == TOR_OP_mul || op == TOR_OP_div || op == TOR_OP_div_trunc || op == TOR_OP_div_floor;
+}
+
+static bool has_one_element(const TorCall *c, const TorValue *v) {
+    for (int d = 0; d < v->rank; d++)
+        if (!tor_int_is(c->g, v->dim[d], 1)) return false;
+    return true;
 }
 
 static TorValue *apply_bool(TorCall *c, TorOp op, TorOperand a, TorOperand b) {
@@ -48,8 +53,8 @@ static TorValue *apply(TorCall *c, TorOp op, TorOperand a, TorOperand b) {
     if (op == TOR_OP_div_trunc && tor_dtype_is_half(t) && !b.is_number && b.value->rank > 0)
         return F1(trunc, apply(c, TOR_OP_div, a, b));
     bool wide = keeps_right_wide(op);
-    if (wide && tor_dtype_is_half(t) && b.value && b.value->rank == 0 && b.value->dtype != t &&
-        !(a.value && a.value->rank == 0)) {
+    if (wide && tor_dtype_is_half(t) && b.value && has_one_element(c, b.value) &&
+        b.value->dtype != t && !(a.value && a.value->rank == 0)) {
         TorValue *r = tor_im_map(c, op, tor_im_up(c, tor_im_convert(c, a, t, true)),
                                  tor_im_cast(c, b.value, TOR_float32), NULL);
         return tor_im_cast(c, r, t);

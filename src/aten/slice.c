@@ -61,7 +61,7 @@ static TorValue *slice_scatter(TorCall *c, TorValue *x, TorValue *src, Range r) 
     if (c->status) return NULL;
     TorDim dims[TOR_MAX_RANK];
     for (int i = 0; i < x->rank; i++) dims[i] = i == r.axis ? r.count : x->dim[i];
-    if (tor_int_is(c->g, r.count, 0)) return x;
+    if (tor_int_is(c->g, r.count, 0)) return tor_im_contiguous(c, x);
     src = tor_im_expand(c, tor_im_cast(c, src, x->dtype), x->rank, dims);
     TorAttr a[] = {TOR_A_INT(axis, r.axis), TOR_A_DIM(start, r.start), TOR_A_INT(step, r.step)};
     TorValue *inputs[] = {x, src};

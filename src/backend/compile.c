@@ -16,13 +16,13 @@ static ToroidStatus run_passes(TorExecutable *exe) {
                                          "dce",
                                          "fold_conv",
                                          "prepack"};
-    static const char *const finish[] = {"fuse_epilogue", "fuse_groups", "dce", "inplace",
-                                         "layout"};
+    static const char *const finish[] = {"fuse_epilogue", "fuse_groups", "programs",
+                                         "dce",           "inplace",     "layout"};
     int count;
     const char *const *simplify = tor_passes_simplify(&count);
     TOR_TRY(tor_passes_run(exe->g, simplify, count));
     TOR_TRY(tor_passes_run(exe->g, fusion, TOR_COUNT_OF(fusion)));
-    TOR_TRY(tor_pass_prologue(exe->g, &exe->prologue));
+    if (!tor_pass_skipped("prologue")) TOR_TRY(tor_pass_prologue(exe->g, &exe->prologue));
     TOR_TRY(tor_passes_run(exe->g, finish, TOR_COUNT_OF(finish)));
     for (size_t i = 0; i < exe->prologue.count; i++)
         TOR_TRY(tor_passes_run(exe->prologue.results[i].graph, finish, TOR_COUNT_OF(finish)));

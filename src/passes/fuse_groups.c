@@ -217,7 +217,8 @@ static ToroidStatus rewrite(Group *group, TorNode *seed) {
     return TOROID_OK;
 }
 
-ToroidStatus tor_pass_fuse_groups(TorGraph *g) {
+/// Makes programs of all fusable nodes: of groups of them, or of each by itself.
+static ToroidStatus make_programs(TorGraph *g, bool groups) {
     uint32_t *position = tor_arena_alloc(g->arena, ((size_t)g->next_node + 1) * sizeof *position),
              at = 0;
     if (!position) return tor_no_memory();
@@ -239,10 +240,13 @@ ToroidStatus tor_pass_fuse_groups(TorGraph *g) {
         memcpy(group.dim, space->dim, sizeof group.dim);
         group.fixed = tor_op_kind(node->op) != TOR_KIND_MAP;
         if (group.fixed) group.axes = node_axes(node);
-        grow(&group);
+        if (groups) grow(&group);
         TOR_TRY(rewrite(&group, node));
         // On with what stands before the fused node; the rewrite may have left members out.
         before = (after ? after->prev : g->last)->prev;
     }
     return TOROID_OK;
 }
+
+ToroidStatus tor_pass_fuse_groups(TorGraph *g) { return make_programs(g, true); }
+ToroidStatus tor_pass_programs(TorGraph *g) { return make_programs(g, false); }

@@ -177,6 +177,11 @@ static ToroidStatus layout_contract(Walk *w, TorNode *node) {
         own(w, out, heads_inside);
         return TOROID_OK;
     }
+    TorDim step;
+    if (bias && node->op != TOR_OP_matmul &&
+        !(tor_layout_mergeable(g, tor_in(node, 2), 0, 1, &step) && tor_int_is(g, step, 1)) &&
+        !tor_int_is(g, tor_in(node, 2)->dim[0], 1))
+        TOR_TRY(copy_input(w, node, 2, NULL));  // kernels read it as a vector
     if (tor_attr(node, TOR_ATTR_epilogue)) TOR_TRY(layout_epilogue(w, node, 2 + bias, out_order));
     for (int i = 0; i < node->n_outputs; i++) tor_layout_own(g, node->outputs[i], out_order);
     return TOROID_OK;
@@ -285,6 +290,23 @@ static bool is_input_view(const Walk *w, int k) {
     return same_strides(w->g, v, stride);
 }
 
+/// Eager's strides for output `k` in dims of size 1 too, where those mean nothing but are seen.
+static ToroidStatus show_strides(Walk *w, int k) {
+    TorValue *v = tor_in(w->g->output, k);
+    TorDim stride[TOR_MAX_RANK];
+    promised_strides(w, k, stride);
+    if (v->node->op == TOR_OP_input || !memcmp(v->stride, stride, (size_t)v->rank * sizeof *stride))
+        return TOROID_OK;
+    TorAttr dims = TOR_A_DIMS(dims, v->dim, v->rank);
+    TorNode *view;
+    TOR_TRY(tor_graph_add(w->g, w->g->output, TOR_OP_view, &v, 1, &dims, 1, 1, &view));
+    view->origin = v->node->origin;
+    alias(view->outputs[0], v);
+    memcpy(view->outputs[0]->stride, stride, sizeof stride);
+    tor_node_set_input(w->g->output, k, view->outputs[0]);
+    return TOROID_OK;
+}
+
 /// Output `k` becomes a tensor of its own, with the strides that were promised, unless another
 /// output has the memory already (taken[k]: that this one does).
 static ToroidStatus settle_return(Walk *w, int k, const TorValue **taken) {
@@ -296,7 +318,7 @@ static ToroidStatus settle_return(Walk *w, int k, const TorValue **taken) {
     if (same_strides(g, v, stride))
         for (int i = 0; i < sink->n_inputs; i++)
             if (taken[i] == v->storage && (i == k || g->output_memory[i] == g->output_memory[k]))
-                return TOROID_OK;  // output i itself, or a view of it
+                return show_strides(w, k);  // output i itself, or a view of it
     TOR_TRY(copy_input(w, sink, k, NULL));
     v = tor_in(sink, k);
     memcpy(v->stride, stride, sizeof stride);
@@ -344,7 +366,9 @@ ToroidStatus tor_pass_layout(TorGraph *g) {
     for (int k = 0; k < sink->n_inputs; k++) {
         if (into[k] >= 0)
             TOR_TRY(settle_write(&w, k, into[k]));
-        else if (!is_input_view(&w, k))
+        else if (is_input_view(&w, k))
+            TOR_TRY(show_strides(&w, k));
+        else
             TOR_TRY(settle_return(&w, k, taken));
     }
     return TOROID_OK;

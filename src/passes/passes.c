@@ -1,18 +1,22 @@
 // The driver: looks passes up by name, runs, times and verifies them.
 #include "passes/passes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 
+typedef enum { optional, required } Need;
+
 typedef struct {
     const char *name;
+    Need need;
     TorPassFn *run;
 } Pass;
 
 static const Pass passes[] = {
-#define X(name, doc) {#name, tor_pass_##name},
+#define X(name, need, doc) {#name, need, tor_pass_##name},
     TOR_PASSES(X)
 #undef X
 };
@@ -30,6 +34,47 @@ static bool verifies(void) {
 #else
     return text && *text && strcmp(text, "0") != 0;
 #endif
+}
+
+/// The next name of a list with commas; *text moves behind it. 0: the end.
+static size_t next_name(const char **text, const char **name) {
+    *text += strspn(*text, ", ");
+    *name = *text;
+    size_t length = strcspn(*text, ", ");
+    *text += length;
+    return length;
+}
+
+bool tor_pass_skipped(const char *name) {
+    const char *text = getenv("TOROID_SKIP_PASS"), *item;
+    size_t length;
+    while (text && (length = next_name(&text, &item)))
+        if (length == strlen(name) && !strncmp(item, name, length)) return true;
+    return false;
+}
+
+/// Every name in TOROID_SKIP_PASS is one that may be skipped.
+static ToroidStatus check_skipped(void) {
+    const char *text = getenv("TOROID_SKIP_PASS"), *item;
+    size_t length;
+    while (text && (length = next_name(&text, &item))) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)length, item);
+        const Pass *pass = find(name);
+        if (!pass && strcmp(name, "prologue") != 0) {
+            char known[512] = "prologue";
+            for (size_t i = 0; i < TOR_COUNT_OF(passes); ++i)
+                if (passes[i].need == optional) {
+                    size_t at = strlen(known);
+                    snprintf(known + at, sizeof known - at, ", %s", passes[i].name);
+                }
+            return tor_invalid(
+                "TOROID_SKIP_PASS: there is no pass \"%s\"; these can be skipped: %s", name, known);
+        }
+        if (pass && pass->need == required)
+            return tor_invalid("TOROID_SKIP_PASS: no graph can run without pass \"%s\"", name);
+    }
+    return TOROID_OK;
 }
 
 static int count_nodes(const TorGraph *g) {
@@ -55,8 +100,10 @@ static ToroidStatus run_one(TorGraph *g, const Pass *pass, bool verify) {
 ToroidStatus tor_passes_run(TorGraph *g, const char *const *names, int count) {
     for (int i = 0; i < count; ++i)
         if (!find(names[i])) return tor_invalid("there is no pass \"%s\"", names[i]);
+    TOR_TRY(check_skipped());
     const bool verify = verifies();
-    for (int i = 0; i < count; ++i) TOR_TRY(run_one(g, find(names[i]), verify));
+    for (int i = 0; i < count; ++i)
+        if (!tor_pass_skipped(names[i])) TOR_TRY(run_one(g, find(names[i]), verify));
     return TOROID_OK;
 }
 

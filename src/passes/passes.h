@@ -9,33 +9,42 @@
 
 typedef ToroidStatus TorPassFn(TorGraph *g);
 
-/// Every pass that a list may name, with what it does. A pass `name` is tor_pass_<name>().
-#define TOR_PASSES(X)                                                               \
-    X(frozen, "marks values that depend on frozen inputs and constants alone")      \
-    X(fold, "computes scalar functions and casts of numbers")                       \
-    X(canonicalise, "one spelling for what has many: views, linear, identities")    \
-    X(views, "moves views below elementwise ops, so that chains of those can fuse") \
-    X(cse, "one node for equal nodes")                                              \
-    X(dce, "removes nodes that nothing uses")                                       \
-    X(recognise_activation, "finds GELU and SiLU in their parts")                   \
-    X(recognise_attention, "finds attention in its parts")                          \
-    X(widen, "contractions of half types in float32, between casts")                \
-    X(group_heads, "attention reads keys and values that were repeated for heads")  \
-    X(fold_conv, "folds what follows a convolution into its weight")                \
-    X(prepack, "packs frozen weights")                                              \
-    X(fuse_epilogue, "elementwise ops into the contraction before them")            \
-    X(fuse_groups, "elementwise ops and reductions into programs")                  \
-    X(layout, "strides, offsets and storage of every value")                        \
-    X(inplace, "which outputs may reuse an input's memory")
+/// Every pass that a list may name, with what it does. A pass `name` is tor_pass_<name>(). Without
+/// an `optional` one plans are slower and answers the same; nothing runs without a `required` one.
+// clang-format off
+#define TOR_PASSES(X)                                                                         \
+    X(frozen, optional, "marks values that depend on frozen inputs and constants alone")      \
+    X(fold, optional, "computes scalar functions and casts of numbers")                       \
+    X(canonicalise, optional, "one spelling for what has many: views, linear, identities")    \
+    X(views, optional, "moves views below elementwise ops, so that chains of those can fuse") \
+    X(cse, optional, "one node for equal nodes")                                              \
+    X(dce, optional, "removes nodes that nothing uses")                                       \
+    X(recognise_activation, optional, "finds GELU and SiLU in their parts")                   \
+    X(recognise_attention, optional, "finds attention in its parts")                          \
+    X(widen, required, "contractions of half types in float32, between casts")                \
+    X(group_heads, optional, "attention reads keys and values that were repeated for heads")  \
+    X(fold_conv, optional, "folds what follows a convolution into its weight")                \
+    X(prepack, optional, "packs frozen weights")                                              \
+    X(fuse_epilogue, optional, "elementwise ops into the contraction before them")            \
+    X(fuse_groups, optional, "elementwise ops and reductions into shared programs")           \
+    X(programs, required, "a program for each elementwise op and reduction that is left")     \
+    X(layout, required, "strides, offsets and storage of every value")                        \
+    X(inplace, optional, "which outputs may reuse an input's memory")
+// clang-format on
 
-#define X(name, doc) TorPassFn tor_pass_##name;
+#define X(name, need, doc) TorPassFn tor_pass_##name;
 TOR_PASSES(X)
 #undef X
 
 /// Runs passes by name, in order. Logs each one's time at level 2. With TOROID_VERIFY=1 in the
-/// environment, and in debug builds, verifies the graph after each.
-/// @return TOROID_INVALID for a name that is no pass, before any has run
+/// environment, and in debug builds, verifies the graph after each. Passes that TOROID_SKIP_PASS in
+/// the environment names (with commas between) are left out.
+/// @return TOROID_INVALID for a name that is no pass, or one in TOROID_SKIP_PASS that is none or is
+///     required, before any has run
 ToroidStatus tor_passes_run(TorGraph *g, const char *const *names, int count);
+
+/// Whether TOROID_SKIP_PASS names this pass, or this stage of compilation ("prologue").
+bool tor_pass_skipped(const char *name);
 
 /// What graph compilation runs before fusion; the list is static.
 const char *const *tor_passes_simplify(int *count);

@@ -208,6 +208,7 @@ static ToroidStatus extract(TorGraph *g, TorPrologue *prologue, TorValue *v) {
     tor_free(c.old_value);
     tor_free(c.new_value);
     TOR_TRY(status);
+    hash_int(r->key, v->index);  // another result of the same node is another table entry
     int64_t into = -1;
     TOR_TRY(tor_graph_set_outputs(r->graph, &out, &into, 1));
     TOR_TRY(tor_graph_add_input(g, "prologue", v->dtype, v->rank, v->dim, true, &input));

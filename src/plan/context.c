@@ -200,10 +200,11 @@ ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs) {
 
 // ---------------------------------------------------------------- run
 
-static ToroidStatus index_error(const TorContext *c, size_t step) {
+/// What a kernel raised: indices out of range and, in pointwise steps, division of integers by 0.
+static ToroidStatus step_error(const TorContext *c, size_t step) {
     const TorStep *s = &c->plan->steps[step];
     ToroidStatus status = tor_index_error(s, c->args + s->args_at);
-    return status == TOROID_OK ? tor_invalid("index out of range") : status;
+    return status == TOROID_OK ? tor_invalid("ZeroDivisionError") : status;
 }
 
 static void log_time(const TorContext *c, size_t call, double seconds) {
@@ -235,7 +236,7 @@ ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
         if (call->run) {
             tor_team_run(&team, call->run, call->args, call->items);
             // At once, while the index tensor is still there to be named in the message.
-            if (c->error) status = index_error(c, c->call_step[i]);
+            if (c->error) status = step_error(c, c->call_step[i]);
         } else {
             tor_team_rest(&team);
             status = tor_external_run(plan, call->args, token);

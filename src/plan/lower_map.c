@@ -22,6 +22,7 @@ static void bind_map(const void *data, TorBinder *b) {
         tor_bind_dims(b->ints, m->stride[i], m->rank, stride[i]);
     tor_map_bind(args, &m->prepared, m->rank, m->row_rank, size,
                  (const int64_t(*)[TOR_MAP_RANK])stride);
+    args->error = b->error;
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_map_run, args, args->items);
 }

@@ -4,7 +4,8 @@
 /// Numeric policy: float32 in float32, float64 in float64, integers at their own width (wrapping),
 /// halves in float32 with one rounding an instruction. Sums of float32 accumulate in several
 /// float32 lanes with pairwise combination (never one running sum), of halves in float32, integers
-/// in int64. The order depends on shape and instruction set only, never on the number of threads.
+/// in int64. An integer divided by zero gives 0 and raises the caller's flag. The order depends on
+/// shape and instruction set only, never on the number of threads.
 #ifndef TOR_KERNELS_POINTWISE_CONTRACT_H
 #define TOR_KERNELS_POINTWISE_CONTRACT_H
 
@@ -30,6 +31,7 @@ typedef struct {
     const TorProgram *program;
     int rank;              ///< after merging: outer dims, then the row's dims
     int row_rank;          ///< trailing dims that the reductions run over; 0 without reductions
+    int *error;            ///< NULL, or becomes 1 where an integer is divided by zero
     int64_t items;         ///< parallel units, for tor_team_run()
     size_t scratch_bytes;  ///< a thread; a multiple of TOR_CACHE_LINE
     int64_t size[TOR_MAP_RANK];

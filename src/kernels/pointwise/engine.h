@@ -82,7 +82,8 @@ enum {
     SLOT_BUF = SLOT_ROW + TOR_ROW_SLOTS,
     TOR_BUFS = TOR_PROGRAM_INSTRS + TOR_PROGRAM_INPUTS,
     SLOT_SPLAT = SLOT_BUF + TOR_BUFS,
-    SLOT_COUNT = SLOT_SPLAT + 3,
+    SLOT_ERROR = SLOT_SPLAT + 3,  ///< the caller's flag, or NULL
+    SLOT_COUNT,
 };
 
 enum {
@@ -132,6 +133,7 @@ typedef struct {
     uint8_t splat;    ///< operands to splat first
     uint8_t scalars;  ///< operands that are one value
     uint8_t by_row;   ///< groups: reads row values, so runs row by row
+    uint8_t divides;  ///< integers: operand 1 must not be zero
 } TorBoundOp;
 
 enum { TOR_MODE_map, TOR_MODE_rows, TOR_MODE_group, TOR_MODE_columns };
@@ -176,9 +178,15 @@ void tor_bound_op(TorBoundOp *out, const TorReady *ready, const TorOp *op, unsig
 /// The program's instructions with super-instructions formed; returns how many.
 int tor_peephole(const TorProgram *program, TorInstr *instr);
 
+/// Raises the flag if any of n integers of `bytes` bytes is zero.
+void tor_check_divisors(int *error, const void *divisors, size_t bytes, int64_t n);
+
 /// Runs one op over n elements.
 void tor_run_splat(const TorBoundOp *op, uint8_t *const *slot, int64_t n);
 static inline void tor_run_op(const TorBoundOp *op, uint8_t *const *slot, int64_t n) {
+    if (__builtin_expect(op->divides, 0))
+        tor_check_divisors((int *)slot[SLOT_ERROR], slot[op->src[1]], op->bytes[2],
+                           op->scalars & 2 ? TOR_MIN(n, 1) : n);
     if (__builtin_expect(op->splat, 0)) {
         tor_run_splat(op, slot, n);
     } else {

@@ -381,6 +381,29 @@ static uint8_t operand_bytes(const TorOp *op, int s) {
     return op->fn == TOR_FN_where && s == 0 ? 1 : (uint8_t)tor_dtype_size((TorDtype)op->type);
 }
 
+static bool divides(const TorOp *op) {
+    return (op->fn == TOR_FN_div_trunc || op->fn == TOR_FN_div_floor ||
+            op->fn == TOR_FN_remainder || op->fn == TOR_FN_fmod) &&
+           !tor_dtype_is_float((TorDtype)op->type);
+}
+
+void tor_check_divisors(int *error, const void *divisors, size_t bytes, int64_t n) {
+    bool zero = false;
+    switch (bytes) {
+#define CASE(T)                                                                \
+    case sizeof(T):                                                            \
+        for (int64_t i = 0; i < n; i++) zero |= ((const T *)divisors)[i] == 0; \
+        break;
+        CASE(uint8_t)
+        CASE(uint16_t)
+        CASE(uint32_t)
+        CASE(uint64_t)
+#undef CASE
+        default: break;
+    }
+    if (zero && error) __atomic_store_n(error, 1, __ATOMIC_RELAXED);
+}
+
 void tor_bound_op(TorBoundOp *out, const TorReady *ready, const TorOp *op, unsigned scalars) {
     const TorPointwiseTable *table = ready->table;
     *out = (TorBoundOp){.dst = op->dst,
@@ -388,6 +411,7 @@ void tor_bound_op(TorBoundOp *out, const TorReady *ready, const TorOp *op, unsig
                         .stage = op->stage,
                         .again = op->again,
                         .row = op->row,
+                        .divides = divides(op),
                         .scalars = (uint8_t)scalars};
     out->bytes[0] = (uint8_t)tor_dtype_size((TorDtype)op->to);
     for (int s = 0; s < 3; s++) out->bytes[s + 1] = s < op->arity ? operand_bytes(op, s) : 0;

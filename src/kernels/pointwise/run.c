@@ -17,6 +17,7 @@ void tor_run_start(TorRun *run, const TorMapArgs *args, const TorBound *bound, u
         int out = ready->op[i].dst - SLOT_OUTPUT;
         if (out >= 0 && out < TOR_PROGRAM_OUTPUTS) run->written[out] = ready->op[i].stage;
     }
+    run->slot[SLOT_ERROR] = (uint8_t *)args->error;
     run->slot[0] = NULL;  // what an operand that an op lacks names
     for (int k = 0; k < ready->n_inputs + ready->n_outputs; k++) {
         int out = k - ready->n_inputs;

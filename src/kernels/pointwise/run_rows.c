@@ -57,6 +57,11 @@ static void run_by_row(const TorRun *run, const TorBoundOp *op, int64_t rows, in
         step[i] = row_value ? op->bytes[i] : scalar ? 0 : op->bytes[i] * length;
         slot[at[i]] = run->slot[at[i]];
     }
+    if (op->divides)
+        tor_check_divisors((int *)run->slot[SLOT_ERROR], slot[at[2]], op->bytes[2],
+                           step[2] == 0              ? TOR_MIN(rows * length, 1)
+                           : step[2] == op->bytes[2] ? rows
+                                                     : rows * length);
     if (!op->splat) {
         uint8_t *p[4] = {slot[at[0]], slot[at[1]], slot[at[2]], slot[at[3]]};
         for (int64_t r = 0; r < rows; r++) {
