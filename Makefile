@@ -5,6 +5,8 @@ BUILD ?= build
 # Extra options of `meson setup`, for instance SETUP=-Dwerror=true
 SETUP ?=
 BENCH ?=
+COUNT ?= 20000
+SEED ?= 0
 
 PYTHON = $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -12,7 +14,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 FAMILIES = $(sort $(patsubst tests/check/check_%.c,%,$(wildcard tests/check/check_*.c)))
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 
-.PHONY: help setup build demo test check bench lint format asan tsan clean
+.PHONY: help setup build demo test check fuzz bench lint format asan tsan clean
 
 help:
 	@echo 'make setup    environment in $(VENV): PyTorch, Meson, pytest'
@@ -20,6 +22,7 @@ help:
 	@echo 'make demo     compile a small model and compare it with eager'
 	@echo 'make test     all tests'
 	@echo 'make check    every kernel against its reference; BENCH=1 times them'
+	@echo 'make fuzz     random graphs against eager; COUNT=20000 SEED=0'
 	@echo 'make bench    models against eager and Inductor'
 	@echo 'make lint     formatting, include order, names of kernels'
 	@echo 'make format   format the sources'
@@ -54,6 +57,9 @@ check: build
 	    $(BUILD)/tests/check/check_$$family $(if $(BENCH),--bench) || exit 1; \
 	done
 	$(PYTHON) tools/check_kernels.py --build $(BUILD)
+
+fuzz: build
+	$(PYTHON) tests/fuzz/run.py --count $(COUNT) --seed $(SEED)
 
 bench: build
 	$(PYTHON) bench/run.py

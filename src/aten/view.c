@@ -222,8 +222,7 @@ static TorValue *repeat(TorCall *c, TorValue *x, const TorDim *times, int n) {
         return NULL;
     }
     TorValue *r = tor_im_expand(c, tor_im_view(c, x, rank, split), rank, grown);
-    r = tor_im_view(c, r, n, result);
-    return r == x ? tor_im_contiguous(c, x) : r;
+    return tor_im_contiguous(c, tor_im_view(c, r, n, result));  // never the memory of x
 }
 
 static ToroidStatus import_repeat(TorCall *c) {

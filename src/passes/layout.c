@@ -295,8 +295,9 @@ static ToroidStatus show_strides(Walk *w, int k) {
     TorValue *v = tor_in(w->g->output, k);
     TorDim stride[TOR_MAX_RANK];
     promised_strides(w, k, stride);
-    if (v->node->op == TOR_OP_input || !memcmp(v->stride, stride, (size_t)v->rank * sizeof *stride))
-        return TOROID_OK;
+    const TorOutputLayout *layout = w->g->output_layouts ? &w->g->output_layouts[k] : NULL;
+    bool itself = v->node->op == TOR_OP_input && !(layout && layout->given);
+    if (itself || !memcmp(v->stride, stride, (size_t)v->rank * sizeof *stride)) return TOROID_OK;
     TorAttr dims = TOR_A_DIMS(dims, v->dim, v->rank);
     TorNode *view;
     TOR_TRY(tor_graph_add(w->g, w->g->output, TOR_OP_view, &v, 1, &dims, 1, 1, &view));

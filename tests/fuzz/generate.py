@@ -1,4 +1,4 @@
-"""Random programs. Each call is run in eager as it is added, so that what eager refuses is left out.
+"""Random programs. Each call runs in eager as it is added, so that what eager refuses is left out.
 
 A program depends on its seed and index alone.
 """
@@ -81,7 +81,7 @@ class Generator:
         if self.chance(0.2):
             t = t.round()
         if self.wild and n:
-            special = (float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-40, 7e4, -1e30)
+            special = (float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 2**-126, 7e4, -1e15)
             for _ in range(min(n, 4)):
                 t[self.rng.randrange(n)] = self.rng.choice(special)
         return t.to(dtype)

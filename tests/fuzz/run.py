@@ -111,7 +111,7 @@ class Worker:
         self.pid = self.fd = -1
         self.buffer = b""
         self.since = time.monotonic()
-        self.output = tempfile.TemporaryFile()
+        self.output = tempfile.TemporaryFile()  # noqa: SIM115
 
     def start(self) -> None:
         """Fork, with all modules there already."""
