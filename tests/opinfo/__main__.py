@@ -1,0 +1,136 @@
+"""PyTorch's own operator samples (OpInfo) through the backend, compared with eager.
+
+Every sample of every OpInfo is captured by AOTAutograd, compiled and run; results have to be
+eager's in value, dtype, shape and strides. See `sample.Outcome` for what the columns mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import fnmatch
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+import door
+import torch
+import worker
+from exclusions import EXCLUDED
+from sample import FAILURES, STATUSES
+from torch.testing._internal.common_methods_invocations import op_db
+
+DTYPES = ("float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "int8", "bool")
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="tests/opinfo", description=__doc__)
+    parser.add_argument("--ops", default="*", help="names or patterns, separated by commas")
+    parser.add_argument("--dtypes", default=",".join(DTYPES), help="separated by commas")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument(
+        "--sample",
+        type=int,
+        default=0,
+        metavar="N",
+        help="only N pairs of op and dtype, and 4 samples of each, the same ones every time",
+    )
+    parser.add_argument(
+        "--limit", type=int, default=0, metavar="K", help="at most K samples of each op and dtype"
+    )
+    parser.add_argument("--backward", action="store_true", help="gradients as well")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds that a sample may take")
+    parser.add_argument("--json", type=Path, help="write all outcomes to this file")
+    parser.add_argument("--all", action="store_true", help="list ops that are fully native too")
+    return parser.parse_args()
+
+
+def tasks(options: argparse.Namespace) -> list[worker.Task]:
+    """The work that the options ask for."""
+    patterns = options.ops.split(",")
+    dtypes = [getattr(torch, name) for name in options.dtypes.split(",")]
+    found = []
+    for op in op_db:
+        task = worker.Task(op, (), options.backward, options.limit or (4 if options.sample else 0))
+        if not any(fnmatch.fnmatchcase(task.name, p) for p in patterns) or op.name in EXCLUDED:
+            continue
+        if options.backward:
+            takes = op.supported_backward_dtypes("cpu") if op.supports_autograd else set()
+        else:
+            takes = op.supported_dtypes("cpu")
+        task.dtypes = [d for d in dtypes if d in takes]
+        found.append(task)
+    if options.sample:
+        pairs = [(i, d) for i, task in enumerate(found) for d in task.dtypes]
+        pairs = random.Random(0).sample(pairs, min(options.sample, len(pairs)))
+        for i, task in enumerate(found):
+            task.dtypes = [d for d in task.dtypes if (i, d) in pairs]
+    return [task for task in found if task.dtypes]
+
+
+def warm_up() -> None:
+    """Import in the parent what the workers would each import."""
+    torch.set_num_threads(1)
+    door.watch_decompositions()
+    x = torch.ones(2, requires_grad=True)
+    compiled = door.compile_call(lambda t: (t + 1,), [x])
+    compiled.run(x)[0].sum().backward()
+
+
+def table(results: list[worker.Result], everything: bool) -> str:
+    """A row for each op, with the most frequent reasons below."""
+    rows: dict[str, collections.Counter[str]] = {}
+    reasons: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for r in results:
+        rows.setdefault(r.op, collections.Counter())[r.outcome.status] += 1
+        if r.outcome.reason and r.outcome.status != "decomposed":
+            key = (r.outcome.status, r.outcome.reason)
+            reasons.setdefault(r.op, {}).setdefault(key, []).append(f"{r.dtype}#{r.number}")
+    lines = [f"{'op':44}" + "".join(f"{s:>11}" for s in STATUSES)]
+    for op, counts in sorted(rows.items()):
+        if not everything and set(counts) == {"native"}:
+            continue
+        lines.append(f"{op:44}" + "".join(f"{counts[s] or '':>11}" for s in STATUSES))
+        order = sorted(reasons.get(op, {}).items(), key=lambda r: -STATUSES.index(r[0][0]))
+        for (status, reason), where in order[:8]:
+            more = f" +{len(where) - 3}" if len(where) > 3 else ""
+            lines.append(f"    {status} {' '.join(where[:3])}{more}: {reason[:300]}")
+    total = collections.Counter(r.outcome.status for r in results)
+    lines.append(f"{'all samples':44}" + "".join(f"{total[s]:>11}" for s in STATUSES))
+    for title, kind in (("ops fully native", {"native"}), ("or decomposed", set(STATUSES[:2]))):
+        lines.append(f"{title}: {sum(set(counts) <= kind for counts in rows.values())}/{len(rows)}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run what was asked for; 0 if nothing failed."""
+    options = parse()
+    if len(EXCLUDED) > 30:
+        raise SystemExit("more than thirty exclusions")
+    work = tasks(options)
+    warm_up()
+    begin = time.monotonic()
+    results = []
+    for result in worker.run(work, options.jobs, options.timeout):
+        results.append(result)
+        if result.outcome.status in FAILURES:
+            print(
+                f"{result.op} {result.dtype}#{result.number} {result.outcome.status}: "
+                f"{result.outcome.reason}",
+                file=sys.stderr,
+                flush=True,
+            )
+    print(table(results, options.all))
+    failed = sum(r.outcome.status in FAILURES for r in results)
+    print(f"{len(results)} samples, {failed} failed, {time.monotonic() - begin:.0f} s")
+    if options.json:
+        rows = [[r.op, r.dtype, r.number, r.outcome.status, r.outcome.reason] for r in results]
+        options.json.write_text(json.dumps(rows))
+    return 1 if failed or not results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

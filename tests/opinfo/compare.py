@@ -1,0 +1,95 @@
+"""Whether two results are the same: values, dtype, shape and strides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.testing._comparison import default_tolerances
+from torch.testing._internal.common_device_type import toleranceOverride
+
+
+class Different(Exception):
+    """The results differ; the message says in what."""
+
+
+def tolerances(op: Any) -> dict[torch.dtype, tuple[float, float]]:
+    """What the OpInfo allows on the CPU beyond the dtype's tolerances: dtype to (rtol, atol)."""
+    found: dict[torch.dtype, tuple[float, float]] = {}
+    for info in op.decorators:
+        if getattr(info, "device_type", None) not in (None, "cpu"):
+            continue
+        for decorator in getattr(info, "decorators", [info]):
+            if isinstance(decorator, toleranceOverride):
+                for dtype, tol in decorator.d.items():
+                    old = found.get(dtype, (0.0, 0.0))
+                    found[dtype] = (max(old[0], tol.rtol), max(old[1], tol.atol))
+    return found
+
+
+def limits(dtype: torch.dtype, allowed: dict[torch.dtype, tuple[float, float]]) -> dict[str, float]:
+    """Keyword arguments rtol and atol of ``assert_close`` for one result."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return {"rtol": 0.0, "atol": 0.0}
+    rtol, atol = default_tolerances(dtype)
+    more = allowed.get(dtype, (0.0, 0.0))
+    return {"rtol": max(rtol, more[0]), "atol": max(atol, more[1])}
+
+
+def same_strides(got: torch.Tensor, want: torch.Tensor) -> bool:
+    """Whether two tensors of one shape lie alike; dims of size 1 do not count."""
+    if want.layout is not torch.strided or got.layout is not torch.strided or want.numel() == 0:
+        return got.layout is want.layout
+    pairs = zip(want.shape, got.stride(), want.stride(), strict=True)
+    return all(size == 1 or a == b for size, a, b in pairs)
+
+
+def check(
+    got: Sequence[torch.Tensor | None],
+    want: Sequence[torch.Tensor | None],
+    allowed: dict[torch.dtype, tuple[float, float]],
+    *,
+    strides: bool = True,
+    values: bool = True,
+) -> None:
+    """Compare results one by one.
+
+    Raises
+    ------
+    Different
+        At the first difference.
+    """
+    if len(got) != len(want):
+        raise Different(f"{len(got)} results, eager gives {len(want)}")
+    for i, (a, b) in enumerate(zip(got, want, strict=True)):
+        if a is None or b is None:
+            if a is not b:
+                raise Different(f"result {i}: {'no' if a is None else 'a'} tensor, unlike eager")
+            continue
+        if a.dtype != b.dtype or a.shape != b.shape:
+            raise Different(f"result {i}: {a.dtype}{list(a.shape)}, eager {b.dtype}{list(b.shape)}")
+        if values:
+            try:
+                torch.testing.assert_close(a, b, **limits(b.dtype, allowed), equal_nan=True)
+            except AssertionError as error:
+                raise Different(f"result {i}: {' '.join(str(error).split())}") from error
+        if strides and not same_strides(a, b):
+            raise Different(f"result {i}: strides {a.stride()}, eager {b.stride()}")
+
+
+def is_sound(
+    got: Sequence[torch.Tensor],
+    exact: Sequence[torch.Tensor],
+    allowed: dict[torch.dtype, tuple[float, float]],
+) -> bool:
+    """Whether floating results agree with those computed in float64, whatever eager gave."""
+    rounded = [
+        e.to(a.dtype) if a.dtype.is_floating_point and e.dtype == torch.float64 else e
+        for a, e in zip(got, exact, strict=False)
+    ]
+    try:
+        check(got, rounded, allowed, strides=False)
+    except Different:
+        return False
+    return True
