@@ -7,6 +7,8 @@ SETUP ?=
 BENCH ?=
 COUNT ?= 20000
 SEED ?= 0
+# Arguments of tests/opinfo
+OPINFO ?=
 
 PYTHON = $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -14,7 +16,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 FAMILIES = $(sort $(patsubst tests/check/check_%.c,%,$(wildcard tests/check/check_*.c)))
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 
-.PHONY: help setup build demo test check fuzz bench lint format asan tsan clean
+.PHONY: help setup build demo test check fuzz opinfo bench lint format asan tsan clean
 
 help:
 	@echo 'make setup    environment in $(VENV): PyTorch, Meson, pytest'
@@ -23,6 +25,7 @@ help:
 	@echo 'make test     all tests'
 	@echo 'make check    every kernel against its reference; BENCH=1 times them'
 	@echo 'make fuzz     random graphs against eager; COUNT=20000 SEED=0'
+	@echo 'make opinfo   every operator sample of PyTorch; OPINFO="--ops add --jobs 8" picks some'
 	@echo 'make bench    models against eager and Inductor'
 	@echo 'make lint     formatting, include order, names of kernels'
 	@echo 'make format   format the sources'
@@ -60,6 +63,9 @@ check: build
 
 fuzz: build
 	$(PYTHON) tests/fuzz/run.py --count $(COUNT) --seed $(SEED)
+
+opinfo: build
+	$(PYTHON) tests/opinfo $(OPINFO)
 
 bench: build
 	$(PYTHON) bench/run.py

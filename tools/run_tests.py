@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the C suites (meson test) and the Python tests (pytest); ends with 'N passed, N failed'.
+"""Runs the C suites (meson test), the Python tests (pytest) and a sample of PyTorch's OpInfos.
+
+Ends with 'N passed, N failed'.
 
 Usage: run_tests.py [--build BUILD] [--suite NAME ...] [--no-python] [-- arguments for pytest]
 """
@@ -15,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+
+#: Pairs of op and dtype: about three minutes on two cores.
+OPINFO_PAIRS = "400"
 
 
 @dataclass
@@ -109,6 +114,24 @@ def run_pytest(build: Path, arguments: list[str]) -> Tally:
     return tally
 
 
+def run_opinfo(build: Path) -> Tally:
+    """Run the fixed sample of PyTorch's operator samples (tests/opinfo)."""
+    report = build / "meson-logs" / "opinfo.json"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "tests/opinfo", "--sample", OPINFO_PAIRS, "--json", str(report)]
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    try:
+        outcomes = [row[3] for row in json.loads(report.read_text(encoding="utf-8"))]
+    except (OSError, ValueError):
+        outcomes = []
+    failed = sum(outcome in {"wrong", "error", "crashed"} for outcome in outcomes)
+    tally = Tally(passed=len(outcomes) - failed, failed=failed)
+    if code != 0 and failed == 0:
+        print(f"tests/opinfo ended with {code}")
+        tally.failed += 1
+    return tally
+
+
 def main(arguments: list[str]) -> int:
     """Run what was asked for; 0 if something ran and nothing failed."""
     pytest_arguments: list[str] = []
@@ -124,6 +147,8 @@ def main(arguments: list[str]) -> int:
     tally = run_meson(build, options.suite)
     if not options.no_python:
         tally += run_pytest(build, pytest_arguments)
+        if not pytest_arguments:
+            tally += run_opinfo(build)
     if tally.skipped > 0:
         print(f"{tally.skipped} skipped")
     print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
