@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import faulthandler
 import multiprocessing
 import os
 import random
 import signal
-import sys
 import tempfile
 import time
 import traceback
@@ -57,6 +57,7 @@ def _draw(task: Task, dtype: torch.dtype) -> list[tuple[int, Any]]:
 
 def _work(task: Task, after: tuple[int, int], pipe: Connection, log: str) -> None:
     """Run a task's samples that come after a place, which is (number of dtype, number)."""
+    faulthandler.disable()  # a crash is reported by the parent
     errors = os.open(log, os.O_WRONLY | os.O_TRUNC)
     os.dup2(errors, 1)
     os.dup2(errors, 2)
@@ -141,7 +142,6 @@ def _died(state: _Running, waiting: list[Any]) -> Iterator[Result]:
     yield Result(state.task.name, _short(state.task.dtypes[d]), number, outcome)
     if state.busy:
         waiting.append((state.task, state.at))
-    sys.stderr.flush()
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -1,0 +1,125 @@
+"""The harness of tests/opinfo tells right answers from wrong ones and survives a crash."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "opinfo"))
+
+import compare
+import door
+import sample
+import worker
+from exclusions import EXCLUDED
+
+
+def op_of(function, **fields):
+    """What the harness asks of an OpInfo."""
+    fields = {"name": "an_op", "variant_test_name": "", "decorators": (), **fields}
+    return SimpleNamespace(op=function, **fields)
+
+
+def sample_of(x, *args, **kwargs):
+    return SimpleNamespace(input=x, args=args, kwargs=kwargs)
+
+
+def status(function, *args, backward=False, **kwargs):
+    return sample.judge(op_of(function), sample_of(*args, **kwargs), backward).status
+
+
+def test_right_answers():
+    x = torch.randn(3, 4)
+    assert status(torch.add, x, x.t().contiguous().t()) == "native"
+    assert status(torch.linalg.svdvals, x) == "external"
+    y = torch.randn(3, 4, requires_grad=True)
+    assert status(torch.sigmoid, y, backward=True) == "native"
+
+
+def test_wrong_answers(monkeypatch):
+    x = torch.zeros(3)
+    real = door.compile_call
+
+    def compile_wrongly(function, tensors):
+        return real(lambda t: (function(t)[0] + 1,), tensors)
+
+    monkeypatch.setattr(door, "compile_call", compile_wrongly)
+    outcome = sample.judge(op_of(torch.neg), sample_of(x), False)
+    assert outcome.status == "wrong"
+    assert "Tensor-likes are not close" in outcome.reason
+
+
+def test_an_exception_of_the_backend_is_an_error(monkeypatch):
+    def fail(function, tensors):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(door, "compile_call", fail)
+    outcome = sample.judge(op_of(torch.neg), sample_of(torch.zeros(3)), False)
+    assert (outcome.status, outcome.reason) == ("error", "RuntimeError: no luck")
+
+
+def test_what_pytorch_cannot_trace_is_no_fault():
+    def depends_on_data(x):
+        return x + 1 if x.sum().item() > 0 else x
+
+    assert status(depends_on_data, torch.ones(3)) == "untraced"
+
+
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        (torch.zeros(2), torch.zeros(2, dtype=torch.float64)),
+        (torch.zeros(2, 1), torch.zeros(2)),
+        (torch.zeros(2, 3), torch.zeros(3, 2).t()),
+        (torch.tensor([1, 2]), torch.tensor([1, 3])),
+        (torch.tensor([1.0]), torch.tensor([1.001])),
+        (torch.tensor([float("nan")]), torch.tensor([1.0])),
+    ],
+)
+def test_differences(got, want):
+    compare.check([want], [want.clone()], {})
+    with pytest.raises(compare.Different):
+        compare.check([got], [want], {})
+
+
+def test_copies_keep_strides_and_shared_memory():
+    base = torch.arange(12.0)
+    x, y = base.as_strided((2, 3), (1, 2), 3), base[2:]
+    a, b = door.copies([x, y])
+    assert torch.equal(a, x)
+    assert (a.stride(), a.storage_offset()) == (x.stride(), 3)
+    b.zero_()
+    assert a.abs().sum() == 0
+    assert base.sum() == 66
+
+
+def test_a_crash_costs_one_sample():
+    def dies_of_two(x):
+        if x.numel() == 2:
+            os.abort()
+        return x + 1
+
+    def sample_inputs(device, dtype, requires_grad):
+        return [sample_of(torch.ones(n, dtype=dtype)) for n in (1, 2, 3)]
+
+    task = worker.Task(op_of(dies_of_two, sample_inputs=sample_inputs), [torch.float32])
+    results = list(worker.run([task], jobs=1, timeout=60))
+    assert [(r.number, r.outcome.status) for r in results] == [
+        (0, "native"),
+        (1, "crashed"),
+        (2, "native"),
+    ]
+    assert "SIGABRT" in results[1].outcome.reason
+
+
+def test_every_exclusion_names_an_op():
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    assert len(EXCLUDED) <= 30
+    assert set(EXCLUDED) <= {op.name for op in op_db}
+    assert all(EXCLUDED.values())
