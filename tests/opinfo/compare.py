@@ -79,17 +79,28 @@ def check(
 
 
 def is_sound(
-    got: Sequence[torch.Tensor],
-    exact: Sequence[torch.Tensor],
+    got: Sequence[torch.Tensor | None],
+    want: Sequence[torch.Tensor | None],
+    exact: Sequence[torch.Tensor | None],
     allowed: dict[torch.dtype, tuple[float, float]],
 ) -> bool:
-    """Whether floating results agree with those computed in float64, whatever eager gave."""
-    rounded = [
-        e.to(a.dtype) if a.dtype.is_floating_point and e.dtype == torch.float64 else e
-        for a, e in zip(got, exact, strict=False)
-    ]
-    try:
-        check(got, rounded, allowed, strides=False)
-    except Different:
-        return False
+    """Whether floating results are as near to those computed in float64 as eager's are.
+
+    As near: within the tolerances, or within four times eager's greatest distance, as long as that
+    is within the tolerance of the greatest value. Sums that cancel need it: their last bits depend
+    on the order.
+    """
+    for a, b, e in zip(got, want, exact, strict=True):
+        if a is None or b is None or e is None:
+            continue
+        limit = limits(a.dtype, allowed)
+        if a.dtype.is_floating_point and e.dtype == torch.float64 and e.numel() > 0:
+            off = (b.double() - e).abs().nan_to_num(0, 0, 0).max().item()
+            scale = e.abs().nan_to_num(0, 0, 0).max().item()
+            limit["atol"] = max(limit["atol"], min(4 * off, limit["rtol"] * scale))
+            e = e.to(a.dtype)
+        try:
+            torch.testing.assert_close(a, e, **limit, equal_nan=True)
+        except AssertionError:
+            return False
     return True

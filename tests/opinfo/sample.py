@@ -77,11 +77,14 @@ def same(results: Any, wanted: Any, allowed: Any, **kwargs: Any) -> str | None:
     return None
 
 
-def exact_results(call: door.Call) -> list[torch.Tensor] | None:
+def exact_results(call: door.Call, backward: bool) -> list[Any] | None:
     """The results computed in float64, None where that is no use."""
-    wide = [t.double() if t.dtype.is_floating_point else t for t in call.tensors]
+    wide = [
+        t.detach().double().requires_grad_(t.requires_grad) if t.dtype.is_floating_point else t
+        for t in call.tensors
+    ]
     try:
-        return run_once(call.function, wide, False)[0]
+        return run_once(call.function, wide, backward)[0]
     except Exception:
         return None
 
@@ -117,9 +120,10 @@ def judge(op: Any, sample: Any, backward: bool) -> Outcome | None:
     difference = same(results, wanted, allowed)
     if difference is None:
         return classify(compiled)
-    if not backward and same(results, wanted, allowed, values=False) is None:
-        exact = exact_results(call)
-        if exact is not None and compare.is_sound(results[0], exact, allowed):
+    if same(results, wanted, allowed, values=False) is None:
+        exact = exact_results(call, backward)
+        sound = exact is not None and len(exact) == len(wanted[0])
+        if sound and compare.is_sound(results[0], wanted[0], exact, allowed):
             return classify(compiled)
     return blame(call, wanted, allowed, backward, "wrong", difference)
 
