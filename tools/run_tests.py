@@ -121,7 +121,8 @@ def run_opinfo(build: Path) -> Tally:
     command = [sys.executable, "tests/opinfo", "--sample", OPINFO_PAIRS, "--json", str(report)]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     try:
-        outcomes = [row[3] for row in json.loads(report.read_text(encoding="utf-8"))]
+        lines = report.read_text(encoding="utf-8").splitlines()
+        outcomes = [json.loads(line)[3] for line in lines]
     except (OSError, ValueError):
         outcomes = []
     failed = sum(outcome in {"wrong", "error", "crashed"} for outcome in outcomes)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import fnmatch
 import json
 import random
+import signal
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import door
@@ -43,7 +46,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--backward", action="store_true", help="gradients as well")
     parser.add_argument("--timeout", type=float, default=120, help="seconds that a sample may take")
-    parser.add_argument("--json", type=Path, help="write all outcomes to this file")
+    parser.add_argument("--json", type=Path, help="write each outcome to this file, a line each")
     parser.add_argument("--all", action="store_true", help="list ops that are fully native too")
     return parser.parse_args()
 
@@ -74,7 +77,7 @@ def tasks(options: argparse.Namespace) -> list[worker.Task]:
 def warm_up() -> None:
     """Import in the parent what the workers would each import."""
     torch.set_num_threads(1)
-    door.watch_decompositions()
+    door.prepare()
     x = torch.ones(2, requires_grad=True)
     compiled = door.compile_call(lambda t: (t + 1,), [x])
     compiled.run(x)[0].sum().backward()
@@ -105,6 +108,22 @@ def table(results: list[worker.Result], everything: bool) -> str:
     return "\n".join(lines)
 
 
+def collect(
+    outcomes: Iterable[worker.Result], results: list[worker.Result], path: Path | None
+) -> None:
+    """Gather outcomes; tell of failures at once, and write each as a line of JSON."""
+    with path.open("w") if path else contextlib.nullcontext() as file:
+        for r in outcomes:
+            results.append(r)
+            status, reason = r.outcome.status, r.outcome.reason
+            if status in FAILURES:
+                print(
+                    f"{r.op} {r.dtype}#{r.number} {status}: {reason}", file=sys.stderr, flush=True
+                )
+            if file:
+                print(json.dumps([r.op, r.dtype, r.number, status, reason]), file=file, flush=True)
+
+
 def main() -> int:
     """Run what was asked for; 0 if nothing failed."""
     options = parse()
@@ -113,23 +132,18 @@ def main() -> int:
     work = tasks(options)
     warm_up()
     begin = time.monotonic()
-    results = []
-    for result in worker.run(work, options.jobs, options.timeout):
-        results.append(result)
-        if result.outcome.status in FAILURES:
-            print(
-                f"{result.op} {result.dtype}#{result.number} {result.outcome.status}: "
-                f"{result.outcome.reason}",
-                file=sys.stderr,
-                flush=True,
-            )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    results: list[worker.Result] = []
+    done = False
+    try:
+        collect(worker.run(work, options.jobs, options.timeout), results, options.json)
+        done = True
+    except KeyboardInterrupt:
+        print("interrupted; what was done until then:")
     print(table(results, options.all))
     failed = sum(r.outcome.status in FAILURES for r in results)
     print(f"{len(results)} samples, {failed} failed, {time.monotonic() - begin:.0f} s")
-    if options.json:
-        rows = [[r.op, r.dtype, r.number, r.outcome.status, r.outcome.reason] for r in results]
-        options.json.write_text(json.dumps(rows))
-    return 1 if failed or not results else 0
+    return 0 if done and results and not failed else 1
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._decomp.decompositions_for_rng import PhiloxStateTracker
 from torch.utils import _pytree as pytree
 from toroid import _torch
 from toroid.backend import toroid
@@ -15,7 +16,7 @@ from toroid.report import GraphReport, listen
 _used_rules: list[str] = []
 
 
-def watch_decompositions() -> None:
+def prepare() -> None:
     """Have PyTorch's decompositions say when they are used; called once, before any capture."""
 
     def watched(op: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,6 +26,9 @@ def watch_decompositions() -> None:
 
         return call
 
+    # AOTAutograd resets this tracker of CUDA's generator at each capture, a third of its time.
+    PhiloxStateTracker.reset()
+    PhiloxStateTracker.reset = classmethod(lambda cls: None)
     table = {op: watched(op, rule) for op, rule in _torch._decomposition_table().items()}
     _torch._decomposition_table = lambda: table
     _torch.decompositions.cache_clear()

@@ -58,6 +58,7 @@ def _draw(task: Task, dtype: torch.dtype) -> list[tuple[int, Any]]:
 def _work(task: Task, after: tuple[int, int], pipe: Connection, log: str) -> None:
     """Run a task's samples that come after a place, which is (number of dtype, number)."""
     faulthandler.disable()  # a crash is reported by the parent
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     errors = os.open(log, os.O_WRONLY | os.O_TRUNC)
     os.dup2(errors, 1)
     os.dup2(errors, 2)
