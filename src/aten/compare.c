@@ -44,6 +44,15 @@ static ToroidStatus import_isinf_signed(TorCall *c) {
     return RETURN(F2(eq, x, NUM(c->row->op ? INFINITY : -INFINITY)));
 }
 
+/// The sign bit of floats, NaN's and that of -0 included; x < 0 for the rest.
+static ToroidStatus import_signbit(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    if (x && x->dtype == TOR_bool) return RETURN(all_false(c, x));
+    if (!x || !tor_dtype_is_float(x->dtype))
+        return RETURN(x ? F2(lt, x, tor_im_int_number(c, 0)) : NULL);
+    return RETURN(F2(lt, F2(copysign, NUM(1), x), NUM(0)));
+}
+
 // ---------------------------------------------------------------- selection
 
 /// A number that stands alone becomes a tensor: the result must have a shape of its own.
@@ -168,6 +177,7 @@ static const TorAtenRow rows[] = {
     {"aten.isfinite.default", "self", import_isfinite, 0},
     {"aten.isposinf.default", "self", import_isinf_signed, 1},
     {"aten.isneginf.default", "self", import_isinf_signed, 0},
+    {"aten.signbit.default", "self", import_signbit, 0},
     {"aten.isclose.default", "self, other, rtol=1e-05, atol=1e-08, equal_nan=False", import_isclose,
      0},
     {"aten.where.self", "condition, self, other", import_where, 0},

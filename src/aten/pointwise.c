@@ -217,6 +217,40 @@ static ToroidStatus import_frac(TorCall *c) {
     return RETURN(F2(sub, x, F1(trunc, x)));
 }
 
+/// The angle of real numbers: pi below 0, else 0; NaN stays.
+static ToroidStatus import_angle(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    if (x && !tor_dtype_is_float(x->dtype)) x = tor_im_cast(c, x, TOR_float32);
+    if (!x) return c->status;
+    TorOperand pi = {.is_number = true, .number = {.dtype = TOR_float64, .f = M_PI}};
+    TorValue *half_turn =
+        F2(mul, tor_im_cast(c, F2(lt, x, NUM(0)), x->dtype), tor_im_convert(c, pi, x->dtype, true));
+    return RETURN(F3(where, F1(isnan, x), x, half_turn));
+}
+
+/// To `decimals` places: scaled, rounded and scaled back, each in the type of self
+/// (ATen/native/cpu/UnaryOpsKernel.cpp).
+static ToroidStatus import_round_decimals(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    int64_t decimals = tor_im_int(c, 1);
+    if (!x) return c->status;
+    if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats");
+    if (decimals == 0) return RETURN(F1(round, x));
+    TorOperand power = {.is_number = true, .number = {.dtype = TOR_float64}};
+    power.number.f = pow(10, fabs((double)decimals));
+    TorValue *scale = tor_im_convert(c, power, x->dtype, true);
+    if (decimals > 0) return RETURN(F2(div, F1(round, F2(mul, x, scale)), scale));
+    return RETURN(F2(mul, F1(round, F2(div, x, scale)), scale));
+}
+
+/// self * 2 ** other
+static ToroidStatus import_ldexp(TorCall *c) {
+    TorOperand x = tor_im_operand(c, 0), e = tor_im_operand(c, 1);
+    TorOperand two = {.is_number = true, .number = {.dtype = TOR_float64, .f = 2}};
+    TorValue *power = apply(c, TOR_OP_pow, two, e);
+    return RETURN(power ? apply(c, TOR_OP_mul, x, tor_im_operand_of(power)) : NULL);
+}
+
 static ToroidStatus import_copy_of(TorCall *c) {
     return RETURN(tor_im_contiguous(c, tor_im_tensor(c, 0)));
 }
@@ -374,6 +408,9 @@ static const TorAtenRow rows[] = {
     {"aten.bitwise_not.default", "self", import_bit_not, 0},
     {"aten.square.default", "self", import_square, 0},
     {"aten.frac.default", "self", import_frac, 0},
+    {"aten.angle.default", "self", import_angle, 0},
+    {"aten.round.decimals", "self, *, decimals", import_round_decimals, 0},
+    {"aten.ldexp.Tensor", "self, other", import_ldexp, 0},
     ROUNDING(ceil),
     ROUNDING(floor),
     ROUNDING(round),

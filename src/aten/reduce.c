@@ -253,6 +253,20 @@ static ToroidStatus import_vector_norm(TorCall *c) { return norm(c, 1, 2, 3, 4);
 static ToroidStatus import_norm_dims(TorCall *c) { return norm(c, 1, 2, 3, -1); }
 static ToroidStatus import_norm(TorCall *c) { return norm(c, 1, -1, -1, -1); }
 
+/// The norm of self - other over all dims.
+static ToroidStatus import_dist(TorCall *c) {
+    int64_t axes[TOR_MAX_RANK];
+    TorValue *a = tor_im_tensor(c, 0), *b = tor_im_tensor(c, 1);
+    double p = tor_im_float(c, 2);
+    if (c->status) return c->status;
+    if (a->dtype != b->dtype || !tor_dtype_is_float(a->dtype))
+        return tor_im_refuse(c, "expected floats of one type");
+    TorValue *d = F2(sub, a, b);
+    int n = 0;
+    while (d && n < d->rank) axes[n] = n, n++;
+    return RETURN(vector_norm(c, d, p, axes, n, false, a->dtype));
+}
+
 // ---------------------------------------------------------------- softmax
 
 static TorValue *softmax(TorCall *c, TorOp op, TorValue *x, int axis, TorDtype dtype) {
@@ -342,6 +356,7 @@ static const TorAtenRow rows[] = {
      import_vector_norm, 0},
     {"aten.norm.ScalarOpt_dim", "self, p, dim, keepdim=False", import_norm_dims, 0},
     {"aten.norm.Scalar", "self, p=2", import_norm, 0},
+    {"aten.dist.default", "self, other, p=2", import_dist, 0},
     {"aten._softmax.default", "self, dim, half_to_float", import_softmax_core, TOR_OP_softmax},
     {"aten._log_softmax.default", "self, dim, half_to_float", import_softmax_core,
      TOR_OP_log_softmax},
