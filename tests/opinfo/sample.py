@@ -40,7 +40,7 @@ def seed() -> None:
 
 def brief(error: BaseException) -> str:
     """An exception in one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).partition(" While executing ")[0]
     return f"{type(error).__name__}: {text[:300]}"
 
 
