@@ -3,11 +3,13 @@
 
 #include "base/program.h"
 
-/// Products come in every type that eager multiplies, attention in float32 and the half types.
+/// Products come in every type that eager multiplies, attention in float32 and the half types,
+/// recurrent layers in float32.
 static ToroidStatus need_contraction(const TorNode *node) {
     TorDtype type = tor_in(node, 0)->dtype;
     bool attention = node->op == TOR_OP_attention;
-    if (type == TOR_bool || (attention && tor_dtype_compute(type) != TOR_float32))
+    if (type == TOR_bool || (attention && tor_dtype_compute(type) != TOR_float32) ||
+        (node->op == TOR_OP_rnn_layer && type != TOR_float32))
         return tor_refuse("%s of %s: no kernel", tor_op_name(node->op), tor_dtype_name(type));
     for (int i = 1; i < node->n_inputs && i < 3; i++)
         if (tor_in(node, i)->dtype != type)
