@@ -229,6 +229,41 @@ static TorValue *conv(TorValue *x, TorValue *w) {
               ATTRS(INTS(stride, 1, 1), INTS(padding, 1, 1), INTS(dilation, 1, 1)));
 }
 
+// The cast of an operand goes above its views, to the linear that makes it; but not above a slice
+// of what no kernel's epilogue makes. float32 and float64 stay as they are.
+static void test_widen(void **state) {
+    (void)state;
+    TorValue *x = make_input(g, "x", TOR_bfloat16, "6 4", false),
+             *w = make_input(g, "w", TOR_bfloat16, "8 4", true),
+             *cache = make_input(g, "cache", TOR_bfloat16, "9 6 3", false),
+             *d = make_input(g, "d", TOR_float64, "3 3", false);
+    TorValue *heads = OP(g, view, INS(OP(g, linear, INS(x, w), NONE)), ATTRS(DIMS(g, "6 2 4"))),
+             *turned = OP(g, permute, INS(heads), ATTRS(INTS(axes, 1, 2, 0))),
+             *part =
+                 OP(g, slice, INS(cache),
+                    ATTRS(TOR_A_INT(axis, 0), TOR_A_DIM(start, tor_int_const(g, 1)), DIMS(g, "2")));
+    set_outputs(g, INS(OP(g, matmul, INS(turned, part), NONE), OP(g, matmul, INS(d, d), NONE)));
+    run("widen cse dce");
+    expect_text(g,
+                "%0   input    bfloat16[6, 4]              x\n"
+                "%1   input    bfloat16[8, 4]              w (frozen)\n"
+                "%2   input    bfloat16[9, 6, 3]           cache\n"
+                "%3   input    float64[3, 3]               d\n"
+                "%10  cast     float32[6, 4]      %0\n"
+                "%11  cast     float32[8, 4]      %1\n"
+                "%12  linear   float32[6, 8]      %10 %11\n"
+                "%13  cast     bfloat16[6, 8]     %12\n"
+                "%7   slice    bfloat16[2, 6, 3]  %2       dims=[2]  start=1  axis=0\n"
+                "%14  cast     float32[6, 8]      %13\n"
+                "%15  view     float32[6, 2, 4]   %14\n"
+                "%16  permute  float32[2, 4, 6]   %15      axes=[1, 2, 0]\n"
+                "%17  cast     float32[2, 6, 3]   %7\n"
+                "%18  matmul   float32[2, 4, 3]   %16 %17\n"
+                "%19  cast     bfloat16[2, 4, 3]  %18\n"
+                "%9   matmul   float64[3, 3]      %3 %3\n"
+                "     output                      %19 %9\n");
+}
+
 static void test_fold_conv(void **state) {
     (void)state;
     TorValue *x = INPUT(g, "x", "s 3 8 8"), *w = WEIGHT(g, "w", "4 3 3 3"),
@@ -651,6 +686,7 @@ int main(void) {
         TEST(test_group_shares),
         TEST(test_group_axes),
         TEST(test_fold_conv),
+        TEST(test_widen),
         TEST(test_prepack),
         TEST(test_prologue),
         TEST(test_attention),

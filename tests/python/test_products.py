@@ -1,0 +1,257 @@
+"""Matrix products, convolutions and attention in every type that eager has them in.
+
+All run under `strict`, so an external node or a fallback is a failure. Integers must be eager's to
+the bit; what wraps in eager wraps here. Halves may differ by their last places, which a result
+close to zero does not have, so they are compared on the scale of all.
+"""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+import transformers as T
+from support import rms, toroid
+
+HALVES = [torch.bfloat16, torch.float16]
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+TYPES = [torch.float64, *HALVES, *INTEGERS]
+PLACES = {torch.float64: 2**-46, torch.bfloat16: 2**-7, torch.float16: 2**-10}
+
+
+@pytest.fixture(autouse=True)
+def no_grad():
+    torch.manual_seed(0)
+    with torch.no_grad():
+        yield
+
+
+def data(dtype, *shape):
+    if dtype.is_floating_point:
+        return torch.randn(shape, dtype=torch.float64).to(dtype)
+    return torch.randint(-1000, 1000, shape).to(dtype)
+
+
+def near(got, want):
+    assert (got.dtype, got.shape, got.stride()) == (want.dtype, want.shape, want.stride())
+    if not want.is_floating_point():
+        assert torch.equal(got, want)
+    elif want.numel():
+        scale = want.abs().max().item()
+        assert (got.double() - want.double()).abs().max() <= 2 * PLACES[want.dtype] * scale
+
+
+def check(f, *args, modes=(False, True)):
+    want = f(*args)
+    for dynamic in modes:
+        torch._dynamo.reset()
+        got = toroid(f, dynamic=dynamic, fullgraph=True, options={"strict": True})(*args)
+        for a, b in zip(got, want, strict=True):
+            near(a, b)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_products(dtype):
+    def f(a, b, wide, tall, batch, other, v):
+        return (
+            a @ b,
+            a.t() @ b.t()[:3],
+            wide @ tall.t(),
+            wide[::2, 1::2] @ tall[:, 1::2].t(),
+            F.linear(batch, b.t(), b[0]),
+            F.linear(a[:0], b.t()),
+            F.linear(a[:1], b.t(), b[1]),
+            F.linear(a[:, :0], b.t()[:, :0], b[0]),
+            torch.bmm(batch, other),
+            torch.matmul(batch.unsqueeze(1), other.unsqueeze(0)),
+            torch.mv(a, v),
+            torch.dot(v, b[:, 0]),
+            torch.outer(v, a[0]),
+        )
+
+    check(
+        f,
+        data(dtype, 3, 4),
+        data(dtype, 4, 5),
+        data(dtype, 33, 300),
+        data(dtype, 65, 300),
+        data(dtype, 2, 3, 4),
+        data(dtype, 2, 4, 5),
+        data(dtype, 4),
+    )
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_sums_with_alpha_and_beta(dtype):
+    def f(s, a, b, batches, x, y):
+        return (
+            torch.addmm(s, a, b, beta=2, alpha=3),
+            torch.addmm(s[0], a, b, beta=3, alpha=2),
+            torch.addmm(s, a, b, beta=0, alpha=3),
+            torch.addmm(s[1], a, b),
+            torch.baddbmm(batches, x, y, beta=2, alpha=3),
+            torch.addmv(s[:, 0], a, b[:, 0], beta=2, alpha=3),
+            torch.addr(s, a[:, 0], b[0], beta=2, alpha=3),
+        )
+
+    check(
+        f,
+        data(dtype, 3, 5),
+        data(dtype, 3, 4),
+        data(dtype, 4, 5),
+        data(dtype, 2, 3, 5),
+        data(dtype, 2, 3, 4),
+        data(dtype, 2, 4, 5),
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, *INTEGERS])
+def test_addbmm(dtype):
+    def f(s, x, y):
+        return (torch.addbmm(s, x, y, beta=2, alpha=3),)
+
+    check(f, data(dtype, 3, 5), data(dtype, 2, 3, 4), data(dtype, 2, 4, 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64])
+def test_fractional_factors_of_integers(dtype):
+    """Eager drops the fraction."""
+
+    def f(s, a, b):
+        return (torch.addmm(s, a, b, beta=1.5, alpha=2.5),)
+
+    check(f, data(dtype, 3, 5), data(dtype, 3, 4), data(dtype, 4, 5))
+
+
+def test_int8_wraps():
+    a = torch.full((1, 4), 100, dtype=torch.int8)
+    got = toroid(torch.mm, options={"strict": True})(a, a.t().contiguous())
+    assert got.item() == 40000 % 256 - 256 * (40000 % 256 > 127) == 64
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_convolutions(dtype):
+    full = dtype.is_floating_point or dtype == torch.int64
+
+    def f(x, w, depth, bias, line, cube, kernel):
+        results = [
+            F.conv2d(x, w, bias, stride=2, padding=1),
+            F.conv2d(x.contiguous(memory_format=torch.channels_last), w),
+            F.conv2d(x, depth, groups=4),
+            F.conv1d(line, w[..., 0], bias, padding=2),
+            F.conv3d(cube, kernel),
+            F.conv2d(x[0], w, bias),
+        ]
+        if full:
+            up = w.transpose(0, 1)
+            results += [
+                F.conv2d(x, w, bias, dilation=2),
+                F.conv_transpose2d(x, up, bias, stride=2, padding=1, output_padding=1),
+                F.conv_transpose2d(x, depth[:4], groups=4),
+            ]
+        return results
+
+    check(
+        f,
+        data(dtype, 2, 4, 9, 8),
+        data(dtype, 6, 4, 3, 3),
+        data(dtype, 8, 1, 3, 3),
+        data(dtype, 6),
+        data(dtype, 2, 4, 9),
+        data(dtype, 1, 2, 4, 5, 6),
+        data(dtype, 3, 2, 2, 2, 2),
+        modes=[False],
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, *HALVES])
+def test_attention(dtype):
+    wide = torch.promote_types(dtype, torch.float32)  # where models of half types have softmax
+
+    def f(q, k, v, added):
+        return (
+            F.scaled_dot_product_attention(q, k, v),
+            F.scaled_dot_product_attention(q, k, v, is_causal=True),
+            F.scaled_dot_product_attention(q, k, v, added),
+            F.scaled_dot_product_attention(q, k, v, added > -0.5),
+            torch.softmax((q @ k.mT) * 0.25 + added, -1) @ v,
+            torch.softmax((q @ k.mT) * 0.25, -1, dtype=wide).to(q.dtype) @ v,
+        )
+
+    heads = [data(dtype, 2, 3, n, 16) for n in (5, 7, 7)]
+    check(f, *heads, data(dtype, 2, 1, 5, 7), modes=[False])
+
+
+# ------------------------------------------------------------------ models in half types
+
+
+def bert():
+    return T.BertModel(
+        T.BertConfig(
+            num_hidden_layers=2, hidden_size=128, num_attention_heads=2, intermediate_size=512
+        )
+    )
+
+
+def gpt2():
+    return T.GPT2LMHeadModel(T.GPT2Config(n_layer=2, n_embd=128, n_head=4, vocab_size=1000))
+
+
+def resnet():
+    return T.ResNetModel(
+        T.ResNetConfig(embedding_size=16, hidden_sizes=[32, 64], depths=[1, 1], hidden_act="silu")
+    )
+
+
+def ids(batch, length):
+    return torch.randint(0, 1000, (batch, length))
+
+
+def padded(length):
+    mask = torch.ones(3, length, dtype=torch.long)
+    mask[1, length // 2 :] = 0
+    return {"input_ids": ids(3, length), "attention_mask": mask}
+
+
+MODELS = {
+    "bert": (bert, padded),
+    "gpt2": (gpt2, lambda n: {"input_ids": ids(2, n), "use_cache": False}),
+    "resnet": (resnet, lambda n: {"pixel_values": torch.randn(n, 3, 32, 32)}),
+}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("name", MODELS)
+def test_model(name, dynamic, dtype):
+    """No external node; the error at most three times eager's own, against float64."""
+    make, inputs = MODELS[name]
+    model = make().eval().to(dtype)
+    exact = copy.deepcopy(model).double()
+    compiled = toroid(model, dynamic=dynamic, options={"strict": True})
+    for size in (3, 17) if dynamic else (5,):
+        batch = inputs(size)
+        cast = {
+            t: {
+                k: v.to(t) if isinstance(v, torch.Tensor) and v.is_floating_point() else v
+                for k, v in batch.items()
+            }
+            for t in (dtype, torch.float64)
+        }
+        want, right = model(**cast[dtype])[0], exact(**cast[torch.float64])[0]
+        got = compiled(**cast[dtype])[0]
+        assert (got.dtype, got.stride()) == (want.dtype, want.stride())
+        error, allowed = rms(got.double() - right), rms(want.double() - right)
+        assert error <= 3 * allowed + 2**-23 * rms(right)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, *HALVES])
+def test_a_weight_that_changes(dtype):
+    """A frozen weight is packed, or cast, again when it is written."""
+    layer = torch.nn.Linear(24, 40).to(dtype)
+    compiled = toroid(layer, options={"strict": True})
+    x = data(dtype, 5, 24)
+    for _ in range(3):
+        near(compiled(x), layer(x))
+        layer.weight.mul_(1.5)
+        layer.bias.add_(1)
