@@ -15,9 +15,13 @@ static ToroidStatus need_contraction(const TorNode *node) {
         if (tor_in(node, i)->dtype != type)
             return tor_refuse("%s of %s and %s: operands must have one type", tor_op_name(node->op),
                               tor_dtype_name(type), tor_dtype_name(tor_in(node, i)->dtype));
-    if (attention && node->n_inputs > 3 && tor_in(node, 3)->dtype == TOR_float64)
-        return tor_refuse("attention with a mask of float64: no kernel");
-    return TOROID_OK;
+    TorDtype mask = attention && node->n_inputs > 3 ? tor_in(node, 3)->dtype : TOR_bool;
+    // The widen pass takes a mask along with the queries.
+    bool fits = mask == TOR_bool || mask == TOR_float32 ||
+                (tor_dtype_is_half(mask) && tor_dtype_is_half(type));
+    return fits ? TOROID_OK
+                : tor_refuse("attention of %s with a mask of %s: no kernel", tor_dtype_name(type),
+                             tor_dtype_name(mask));
 }
 
 static ToroidStatus need_function(const TorNode *node) {

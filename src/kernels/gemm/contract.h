@@ -7,7 +7,8 @@
 /// cut into parts that are added in order. The order depends on shape and instruction set only: not
 /// on the number of threads, nor on where an element's item begins.
 ///
-/// Other types: float64 as float32, with chains of at most 256; integers wrap at their own width.
+/// Other types: float64 in chains of at most 256, or, where one or two rows meet contiguous
+/// columns, in four vectors of chains over all of k; integers wrap at their own width.
 ///
 /// Strides count elements. Kernels allocate nothing, start no thread and return no status.
 /// Goto & van de Geijn 2008, "Anatomy of high-performance matrix multiplication", is the plan.

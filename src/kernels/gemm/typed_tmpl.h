@@ -104,10 +104,9 @@ TOR_INLINE void NAME(block)(const TorGemmArgs *args, const TorGemmBlock *at, voi
     T *c = (T *)(void *)args->c + at->c + at->col, *panel = scratch,
       *a_copy = panel + args->kc * NR;
     if (args->plan.dots) {
-        for (int64_t i = 0; i < at->rows; i++)
-            NAME(dots)
-            (a + i * args->a_row, b + at->col * args->b_col, args->b_col, args->k,
-             c + i * args->c_row, at->cols, bias);
+        for (int64_t i = 0; i < at->rows; i++) NAME(dots)
+        (a + i * args->a_row, b + at->col * args->b_col, args->b_col, args->k, c + i * args->c_row,
+         at->cols, bias);
         return;
     }
     for (int64_t k0 = 0; k0 == 0 || k0 < args->k; k0 += args->kc) {
