@@ -126,12 +126,20 @@ TorValue *tor_im_matmul(TorCall *c, TorValue *a, TorValue *b);
 /// x with shape [c] seen against a tensor of `rank` whose channels are on axis 1.
 TorValue *tor_im_channels(TorCall *c, TorValue *x, int rank);
 
+/// An index tensor of any rank (argument `arg`, for messages): int64, int32, or uint8 where that is
+/// no mask.
+TorValue *tor_im_index(TorCall *c, TorValue *index, int arg);
+/// Argument `arg` as a 1-d index tensor; a 0-d one becomes a vector of one.
+TorValue *tor_im_index_vector(TorCall *c, int arg);
+
 TorDim tor_im_const(TorCall *c, int64_t value);
 /// `axis` of the broadcast shape of the two, both counted from the right.
 int tor_im_broadcast(TorCall *c, const TorDim *a, int rank_a, const TorDim *b, int rank_b,
                      TorDim *out);
 /// i + size if i < 0.
 TorDim tor_im_wrap_index(TorCall *c, TorDim i, TorDim size);
+/// Elements of the diagonal `offset` of dims a and b.
+TorDim tor_im_diagonal_size(TorCall *c, const TorValue *x, int a, int b, int64_t offset);
 /// The smaller; knows equal integers.
 TorDim tor_im_min(TorCall *c, TorDim a, TorDim b);
 TorDim tor_im_max(TorCall *c, TorDim a, TorDim b);

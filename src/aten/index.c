@@ -1,4 +1,4 @@
-/// Gathers and scatters by tensors of indices.
+/// Gathers by tensors of indices, and writes to x[i, :, j].
 ///
 /// A bool mask as an index gives a result whose size depends on data: refused, but for a write of
 /// one value, which is a `where`.
@@ -7,7 +7,7 @@
 
 static bool is_list(const TorCall *c, int arg) { return c->args[arg].kind == TOR_ARG_LIST; }
 
-static TorValue *index_tensor(TorCall *c, TorValue *index, int arg) {
+TorValue *tor_im_index(TorCall *c, TorValue *index, int arg) {
     if (c->status || !index) return NULL;
     if (index->dtype == TOR_int64 || index->dtype == TOR_int32) return index;
     if (index->dtype == TOR_uint8 && !is_list(c, arg))
@@ -20,8 +20,8 @@ static TorValue *index_tensor(TorCall *c, TorValue *index, int arg) {
     return NULL;
 }
 
-static TorValue *vector_index(TorCall *c, int arg) {
-    TorValue *index = index_tensor(c, tor_im_tensor(c, arg), arg);
+TorValue *tor_im_index_vector(TorCall *c, int arg) {
+    TorValue *index = tor_im_index(c, tor_im_tensor(c, arg), arg);
     if (!index) return NULL;
     if (index->rank > 1)
         return tor_im_refuse_arg(c, arg, "expected at most 1 dim, got %d", index->rank), NULL;
@@ -29,7 +29,7 @@ static TorValue *vector_index(TorCall *c, int arg) {
 }
 
 static ToroidStatus import_embedding(TorCall *c) {
-    TorValue *weight = tor_im_tensor(c, 0), *index = index_tensor(c, tor_im_tensor(c, 1), 1);
+    TorValue *weight = tor_im_tensor(c, 0), *index = tor_im_index(c, tor_im_tensor(c, 1), 1);
     if (weight && weight->rank != 2)
         return tor_im_refuse_arg(c, 0, "expected 2 dims, got %d", weight->rank);
     TorValue *inputs[] = {weight, index};
@@ -40,7 +40,7 @@ static ToroidStatus import_index_select(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
     int axis = tor_im_axis(c, 1, x->rank);
-    TorValue *index = vector_index(c, 2);
+    TorValue *index = tor_im_index_vector(c, 2);
     bool scalar = x->rank == 0;
     TorValue *inputs[] = {scalar ? tor_im_unsqueeze(c, x, 0) : x, index};
     TorAttr a = TOR_A_INT(axis, axis);
@@ -52,7 +52,7 @@ static ToroidStatus import_gather(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
     int axis = tor_im_axis(c, 1, x->rank);
-    TorValue *index = index_tensor(c, tor_im_tensor(c, 2), 2);
+    TorValue *index = tor_im_index(c, tor_im_tensor(c, 2), 2);
     if (!index) return c->status;
     if (x->rank != index->rank || x->rank == 0)
         return tor_im_refuse(c, "self and index must have the same rank, at least 1");
@@ -78,7 +78,7 @@ static void read_indices(TorCall *c, TorValue *x, int first, Indices *out) {
     if (n > x->rank) tor_im_refuse_arg(c, 1, "%d indices for a tensor of rank %d", n, x->rank);
     for (int i = 0; i < n && !c->status; i++)
         if (given[i]) {
-            out->inputs[first + out->count] = index_tensor(c, given[i], 1);
+            out->inputs[first + out->count] = tor_im_index(c, given[i], 1);
             out->axes[out->count++] = i;
         }
 }
@@ -128,79 +128,6 @@ static ToroidStatus import_index_put(TorCall *c) {
     return RETURN(tor_im_add(c, TOR_OP_index_put, ix.inputs, ix.count + 2, a, 2));
 }
 
-// ---------------------------------------------------------------- along one axis
-
-static ToroidStatus import_index_copy(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *source = tor_im_tensor(c, 3);
-    if (c->status) return c->status;
-    int axis = tor_im_axis(c, 1, x->rank);
-    TorValue *index = vector_index(c, 2);
-    if (x->rank == 0) return tor_im_refuse_arg(c, 0, "a 0-d tensor is not supported");
-    if (source->rank == x->rank - 1) source = tor_im_unsqueeze(c, source, axis);
-    TorValue *inputs[] = {x, index, source};
-    TorAttr a = TOR_A_INT(axis, axis);
-    return RETURN(tor_im_add(c, TOR_OP_index_copy, inputs, 3, &a, 1));
-}
-
-static ToroidStatus import_index_add(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *source = tor_im_tensor(c, 3);
-    TorOperand alpha = tor_im_operand(c, 4);
-    if (c->status) return c->status;
-    int64_t axis = tor_im_axis(c, 1, x->rank);
-    TorValue *index = vector_index(c, 2);
-    if (x->rank == 0 || source->rank != x->rank)
-        return tor_im_refuse(c, "self and source must have the same rank, at least 1");
-    if (alpha.value)
-        return tor_im_refuse_arg(c, 4, "expected a number that is known when compiling");
-    if (tor_scalar_cast(alpha.number, TOR_float64).f != 1)
-        source = F2(mul, source, tor_im_convert(c, alpha, x->dtype, false));
-    TorValue *inputs[] = {x, source, index};
-    TorAttr a[] = {TOR_A_INTS(axes, &axis, 1), TOR_A_INT(accumulate, 1)};
-    return RETURN(tor_im_add(c, TOR_OP_index_put, inputs, 3, a, 2));
-}
-
-static ToroidStatus import_index_fill(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0);
-    TorOperand value = tor_im_operand(c, 3);
-    if (c->status) return c->status;
-    int64_t axis = tor_im_axis(c, 1, x->rank);
-    TorValue *index = vector_index(c, 2);
-    if (x->rank == 0 || (value.value && value.value->rank > 0))
-        return tor_im_refuse(c, "expected a tensor of at least 1 dim and a 0-d value");
-    TorValue *v = value.value ? tor_im_cast(c, value.value, x->dtype)
-                              : tor_im_full(c, value.number, x->dtype, 0, NULL);
-    TorValue *inputs[] = {x, v, index};
-    TorAttr a[] = {TOR_A_INTS(axes, &axis, 1), TOR_A_INT(accumulate, 0)};
-    return RETURN(tor_im_add(c, TOR_OP_index_put, inputs, 3, a, 2));
-}
-
-/// The row's number: 1 to add.
-static ToroidStatus import_scatter(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0);
-    if (!x) return c->status;
-    int axis = tor_im_axis(c, 1, x->rank);
-    TorValue *index = index_tensor(c, tor_im_tensor(c, 2), 2);
-    TorOperand source = tor_im_operand(c, 3);
-    if (c->status) return c->status;
-    if (x->rank == 0 || index->rank != x->rank)
-        return tor_im_refuse(c, "self and index must have the same rank, at least 1");
-    TorValue *src = source.value;
-    if (source.is_number) {
-        src =
-            src ? tor_im_cast(c, src, x->dtype) : tor_im_full(c, source.number, x->dtype, 0, NULL);
-        src = tor_im_expand(c, src, index->rank, index->dim);
-    } else {
-        if (src->rank != index->rank)
-            return tor_im_refuse_arg(c, 3, "expected rank %d, got %d", index->rank, src->rank);
-        // Of a larger source the leading part counts.
-        for (int i = 0; i < index->rank; i++)
-            src = tor_im_slice(c, src, i, tor_im_const(c, 0), 1, index->dim[i]);
-    }
-    TorValue *inputs[] = {x, index, src};
-    TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_STR(reduce, c->row->op ? "add" : "")};
-    return RETURN(tor_im_add(c, TOR_OP_scatter, inputs, 3, a, 2));
-}
-
 #define PUT "self, indices, values, accumulate=False"
 
 static const TorAtenRow rows[] = {
@@ -214,12 +141,5 @@ static const TorAtenRow rows[] = {
     {"aten.index_put.default", PUT, import_index_put, 0},
     {"aten.index_put_.default", PUT, import_index_put, 0},
     {"aten._unsafe_index_put.default", PUT, import_index_put, 0},
-    {"aten.index_copy.default", "self, dim, index, source", import_index_copy, 0},
-    {"aten.index_add.default", "self, dim, index, source, *, alpha=1", import_index_add, 0},
-    {"aten.index_fill.int_Scalar", "self, dim, index, value", import_index_fill, 0},
-    {"aten.index_fill.int_Tensor", "self, dim, index, value", import_index_fill, 0},
-    {"aten.scatter.src", "self, dim, index, src", import_scatter, 0},
-    {"aten.scatter.value", "self, dim, index, value", import_scatter, 0},
-    {"aten.scatter_add.default", "self, dim, index, src", import_scatter, 1},
 };
 TOR_ATEN_TABLE(index, rows);

@@ -339,6 +339,41 @@ static ToroidStatus import_as_strided(TorCall *c) {
     return RETURN(tor_im_add(c, TOR_OP_as_strided, &x, 1, a, 3));
 }
 
+TorDim tor_im_diagonal_size(TorCall *c, const TorValue *x, int a, int b, int64_t offset) {
+    TorDim rows = tor_int_add(c->g, x->dim[a], tor_im_const(c, TOR_MIN(offset, 0)));
+    TorDim columns = tor_int_sub(c->g, x->dim[b], tor_im_const(c, TOR_MAX(offset, 0)));
+    return tor_im_max(c, tor_im_min(c, rows, columns), tor_im_const(c, 0));
+}
+
+static ToroidStatus import_diagonal(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    int64_t offset = tor_im_int(c, 1);
+    if (c->status) return c->status;
+    int64_t axes[] = {tor_im_axis(c, 2, x->rank), tor_im_axis(c, 3, x->rank)};
+    if (c->status) return c->status;
+    if (axes[0] == axes[1]) return tor_im_refuse_arg(c, 3, "expected two different dims");
+    TorDim size = tor_im_diagonal_size(c, x, (int)axes[0], (int)axes[1], offset);
+    TorAttr a[] = {TOR_A_INTS(axes, axes, 2), TOR_A_INT(offset, offset),
+                   TOR_A_DIMS(dims, &size, 1)};
+    return RETURN(tor_im_add(c, TOR_OP_diagonal, &x, 1, a, 3));
+}
+
+/// Windows of `size` along a dim, `step` apart.
+static ToroidStatus import_unfold(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    int64_t size = tor_im_int(c, 2), step = tor_im_int(c, 3);
+    if (c->status) return c->status;
+    int axis = tor_im_axis(c, 1, x->rank);
+    if (x->rank == 0 || step < 1)
+        return tor_im_refuse(c, "expected a dim, and a step of at least 1");
+    TorDim room = tor_int_sub(c->g, x->dim[axis], tor_im_const(c, size));
+    TorDim windows =
+        tor_int_add(c->g, tor_int_floordiv(c->g, room, tor_im_const(c, step)), tor_im_const(c, 1));
+    TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_INT(size, size), TOR_A_INT(step, step),
+                   TOR_A_DIMS(dims, &windows, 1)};
+    return RETURN(tor_im_add(c, TOR_OP_unfold, &x, 1, a, 4));
+}
+
 #define VIEW(name) \
     { "aten." #name ".default", "self, size", import_view, 0 }
 
@@ -387,6 +422,10 @@ static const TorAtenRow rows[] = {
     {"aten.pixel_unshuffle.default", "self, downscale_factor", import_pixel_shuffle, 1},
     {"aten.channel_shuffle.default", "self, groups", import_channel_shuffle, 0},
     {"aten.native_channel_shuffle.default", "self, groups", import_channel_shuffle, 0},
+    {"aten.diagonal.default", "self, offset=0, dim1=0, dim2=1", import_diagonal, 0},
+    {"aten.diagonal_copy.default", "self, offset=0, dim1=0, dim2=1", import_diagonal, 0},
+    {"aten.unfold.default", "self, dimension, size, step", import_unfold, 0},
+    {"aten.unfold_copy.default", "self, dimension, size, step", import_unfold, 0},
     {"aten.as_strided.default", "self, size, stride, storage_offset=None", import_as_strided, 0},
 };
 TOR_ATEN_TABLE(view, rows);

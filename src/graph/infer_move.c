@@ -149,11 +149,21 @@ ToroidStatus tor_infer_index(TorGraph *g, TorNode *node) {
     return TOROID_OK;
 }
 
+static ToroidStatus need_reduce(const char *reduce) {
+    static const char *const names[] = {"", "add", "mul", "amax", "amin"};
+    for (size_t i = 0; i < TOR_COUNT_OF(names); i++)
+        if (strcmp(reduce, names[i]) == 0) return TOROID_OK;
+    return tor_invalid(
+        "attribute reduce must be \"\", \"add\", \"mul\", \"amax\" or \"amin\", got \"%s\"",
+        reduce);
+}
+
 ToroidStatus tor_infer_index_put(TorGraph *g, TorNode *node) {
     const TorValue *x = tor_in(node, 0), *values = tor_in(node, 1);
     TorDim dims[TOR_MAX_RANK];
     int rank;
     TOR_TRY(tor_need_dtype(g, node, 1, "values", x->dtype));
+    TOR_TRY(need_reduce(tor_attr_str(node, TOR_ATTR_reduce, "")));
     TOR_TRY(indexed(g, node, 2, dims, &rank));
     TOR_TRY(tor_need_rank(g, node, 1, "values", 0, rank));
     for (int d = 0; d < values->rank; ++d)
@@ -208,7 +218,6 @@ ToroidStatus tor_infer_scatter(TorGraph *g, TorNode *node) {
     TOR_TRY(tor_need_dtype(g, node, 2, "source", x->dtype));
     TOR_TRY(tor_need_rank(g, node, 2, "source", x->rank, x->rank));
     for (int d = 0; d < x->rank; ++d) TOR_TRY(tor_need_dim(g, node, 2, "source", d, index->dim[d]));
-    if (*reduce && strcmp(reduce, "add"))
-        return tor_invalid("attribute reduce must be \"\" or \"add\", got \"%s\"", reduce);
+    TOR_TRY(need_reduce(reduce));
     return like_x(node);
 }

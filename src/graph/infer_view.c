@@ -1,6 +1,8 @@
 // Type rules of views.
 #include "graph/internal.h"
 
+#include <string.h>
+
 ToroidStatus tor_infer_view(TorGraph *g, TorNode *node) {
     const TorValue *x = tor_in(node, 0);
     const TorDim *dims;
@@ -79,6 +81,55 @@ ToroidStatus tor_infer_slice(TorGraph *g, TorNode *node) {
     }
     tor_graph_set_type(out, x->dtype, x->rank, x->dim);
     out->dim[axis] = *size;
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_diagonal(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0);
+    const int64_t *axes;
+    const TorDim *size;
+    TorDim dims[TOR_MAX_RANK];
+    int n, rank = 0;
+    uint32_t mask;
+    TOR_TRY(tor_need_axes(node, x->rank, &axes, &n, &mask));
+    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_dims, 1, &size, NULL));
+    if (n != 2) return tor_invalid("attribute axes must name two axes, got %d", n);
+    int64_t offset = tor_attr_int(node, TOR_ATTR_offset, 0), count, a, b;
+    if (tor_int_known(g, *size, &count) && tor_int_known(g, x->dim[axes[0]], &a) &&
+        tor_int_known(g, x->dim[axes[1]], &b) && count > 0 &&
+        (count > a + TOR_MIN(offset, 0) || count > b - TOR_MAX(offset, 0)))
+        return tor_invalid("a diagonal of %" PRId64 " elements at offset %" PRId64
+                           " leaves dims of %" PRId64 " and %" PRId64,
+                           count, offset, a, b);
+    for (int d = 0; d < x->rank; ++d)
+        if (!(mask >> d & 1)) dims[rank++] = x->dim[d];
+    dims[rank++] = *size;
+    tor_graph_set_type(node->outputs[0], x->dtype, rank, dims);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_unfold(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0);
+    const TorDim *windows;
+    TorDim dims[TOR_MAX_RANK];
+    int axis;
+    int64_t size = tor_attr_int(node, TOR_ATTR_size, -1),
+            step = tor_attr_int(node, TOR_ATTR_step, 0), n, whole;
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 1, TOR_MAX_RANK - 1));
+    TOR_TRY(tor_need_axis(node, x->rank, &axis));
+    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_dims, 1, &windows, NULL));
+    if (size < 0 || step < 1)
+        return tor_invalid("attributes size and step must be at least 0 and 1, got %" PRId64
+                           " and %" PRId64,
+                           size, step);
+    if (tor_int_known(g, *windows, &n) && tor_int_known(g, x->dim[axis], &whole) && n > 0 &&
+        (size > whole || n - 1 > (whole - size) / step))
+        return tor_invalid("%" PRId64 " windows of %" PRId64 " leave axis %d of size %" PRId64, n,
+                           size, axis, whole);
+    memcpy(dims, x->dim, sizeof dims);
+    dims[axis] = *windows;
+    dims[x->rank] = tor_int_const(g, size);
+    tor_graph_set_type(node->outputs[0], x->dtype, x->rank + 1, dims);
     return TOROID_OK;
 }
 

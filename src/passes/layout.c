@@ -108,6 +108,28 @@ static ToroidStatus layout_view(Walk *w, TorNode *node) {
             out->stride[axis] = tor_int_mul(g, step, in->stride[axis]);
             return TOROID_OK;
         }
+        case TOR_OP_diagonal: {
+            const int64_t *axes = tor_attr(node, TOR_ATTR_axes)->ints;
+            int64_t offset = tor_attr_int(node, TOR_ATTR_offset, 0);
+            int rank = 0;
+            for (int d = 0; d < in->rank; d++)
+                if (d != axes[0] && d != axes[1]) out->stride[rank++] = in->stride[d];
+            out->stride[rank] = tor_int_add(g, in->stride[axes[0]], in->stride[axes[1]]);
+            TorDim start = tor_int_mul(g, tor_int_const(g, offset < 0 ? -offset : offset),
+                                       in->stride[axes[offset >= 0]]);
+            // An empty diagonal may start outside.
+            TorDim some = tor_int_binary(g, TOR_INT_min, out->dim[rank], tor_int_const(g, 1));
+            out->offset = tor_int_add(g, in->offset, tor_int_mul(g, start, some));
+            return TOROID_OK;
+        }
+        case TOR_OP_unfold: {
+            int axis = (int)tor_attr_int(node, TOR_ATTR_axis, 0);
+            TorDim step = tor_int_const(g, tor_attr_int(node, TOR_ATTR_step, 1));
+            memcpy(out->stride, in->stride, sizeof out->stride);
+            out->stride[in->rank] = in->stride[axis];
+            out->stride[axis] = tor_int_mul(g, step, in->stride[axis]);
+            return TOROID_OK;
+        }
         case TOR_OP_as_strided: {
             TorDim row_major[TOR_MAX_RANK];
             tor_layout_dense(g, in->rank, in->dim, NULL, row_major);

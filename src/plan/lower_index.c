@@ -6,7 +6,8 @@
 #include "plan/step.h"
 
 typedef struct {
-    bool scatter, accumulate, wrap;
+    bool scatter, wrap;
+    TorScatterReduce reduce;
     TorDtype dtype;
     int rank, n_index;
     TorDim size[TOR_MAX_RANK], data_stride[TOR_MAX_RANK], other_stride[TOR_MAX_RANK];
@@ -20,7 +21,7 @@ static void bind_index(const void *data, TorBinder *b) {
     TorIndexArgs *args = b->args;
     const int64_t *ints = b->ints;
     args->dtype = d->dtype;
-    args->accumulate = d->accumulate;
+    args->reduce = d->reduce;
     args->wrap = d->wrap;
     args->rank = d->rank;
     args->n_index = d->n_index;
@@ -127,6 +128,15 @@ static void nest_of_axes(Nest *n, const int *dims, int count) {
     }
 }
 
+static TorScatterReduce reduce_of(const TorNode *node) {
+    static const char *const names[] = {"", "add", "mul", "amax", "amin"};
+    if (tor_attr_int(node, TOR_ATTR_accumulate, 0)) return TOR_SCATTER_add;
+    const char *name = tor_attr_str(node, TOR_ATTR_reduce, "");
+    for (size_t i = 0; i < TOR_COUNT_OF(names); i++)
+        if (strcmp(name, names[i]) == 0) return (TorScatterReduce)i;
+    return TOR_SCATTER_assign;
+}
+
 /// `data` is what is indexed, `other` what is read or written along; indices are inputs from
 /// `first`.
 static ToroidStatus index_step(TorPlan *plan, const TorNode *node, const TorView *data,
@@ -140,8 +150,7 @@ static ToroidStatus index_step(TorPlan *plan, const TorNode *node, const TorView
                          sizeof(TorIndexArgs), &n.d));
     n.d->scatter = scatter;
     n.d->dtype = data->dtype;
-    n.d->accumulate = tor_attr_int(node, TOR_ATTR_accumulate, 0) ||
-                      strcmp(tor_attr_str(node, TOR_ATTR_reduce, ""), "add") == 0;
+    n.d->reduce = reduce_of(node);
     n.d->wrap = node->op == TOR_OP_index || node->op == TOR_OP_index_put;
     n.d->n_index = axes ? axes->count : 1;
     if (n.d->n_index > TOR_INDEX_MAX)

@@ -143,7 +143,7 @@ static void many(bool scatter, bool accumulate, bool out_of_range, int rounds) {
         tor_check_case("%d: %s", round, tor_dtype_name(dtype));
         Problem p;
         make(&p, dtype, scatter, out_of_range);
-        p.args.accumulate = accumulate;
+        p.args.reduce = !accumulate ? TOR_SCATTER_assign : (TorScatterReduce)tor_check_range(1, 4);
         check(&p, scatter);
         tor_check_done();
     }
@@ -151,7 +151,7 @@ static void many(bool scatter, bool accumulate, bool out_of_range, int rounds) {
 
 static void gathers(void) { many(false, false, false, 300); }
 static void assigns(void) { many(true, false, false, 300); }
-static void adds(void) { many(true, true, false, 400); }
+static void reductions(void) { many(true, true, false, 800); }
 static void errors(void) {
     many(false, false, true, 60), many(true, false, true, 60), many(true, true, true, 60);
 }
@@ -195,7 +195,7 @@ static void by_hand(void) {
 
     tor_check_case("add");
     float sums[6] = {5 + 3 + 5, 6 + 4 + 6, 20, 21, 7 + 1 + 7, 8 + 2 + 8};
-    b = a, b.other = values, b.accumulate = true;
+    b = a, b.other = values, b.reduce = TOR_SCATTER_add;
     tor_scatter_bind(&b);
     tor_scatter_run(&b, 0, b.items, NULL);
     tor_check_same(x, sums, sizeof sums);
@@ -239,7 +239,7 @@ static void bench_one(const char *name, bool scatter, bool accumulate, int64_t t
     int64_t *index = tor_check_buffer((size_t)count * 8, 64);
     for (int64_t i = 0; i < count; i++) index[i] = tor_check_range(0, table - 1);
     TorIndexArgs a = {.dtype = TOR_float32,
-                      .accumulate = accumulate,
+                      .reduce = accumulate ? TOR_SCATTER_add : TOR_SCATTER_assign,
                       .rank = 2,
                       .n_index = 1,
                       .size = {count, width},
@@ -271,7 +271,7 @@ static void bench(void) {
 int main(int argc, char **argv) {
     static const TorCheckTest tests[] = {{"gathers", gathers},
                                          {"assigns", assigns},
-                                         {"adds", adds},
+                                         {"reductions", reductions},
                                          {"errors", errors},
                                          {"by_hand", by_hand}};
     static const TorCheckTest benches[] = {{"rows", bench}};

@@ -10,7 +10,7 @@ typedef enum {
     TOR_INDEX_gather_elements,
     TOR_INDEX_scatter_rows,
     TOR_INDEX_scatter_elements,
-    TOR_INDEX_add,  ///< either
+    TOR_INDEX_reduce,  ///< rows or elements
 } TorIndexMode;
 
 /// Pointers are those of the block's first element, strides of rows and columns in bytes for data

@@ -1,22 +1,20 @@
 /// Gather's kernels for one instruction set.
 ///
 /// The place of an element is data + row and column strides + the sum over index tensors; `place`
-/// computes the sum. It is inlined with its index type constant where there is one int64 index,
-/// which is nearly always.
+/// computes the sum. Where there is one int64 index, which is nearly always, all that is needed for
+/// it is kept in registers: stores to elements may alias anything else.
 #include "base/simd.h"
 #include "kernels/gather/block.h"
 
 /// Byte offset of the indices at (r, c) into *offset. Out of range: sets the error, and clamps.
 /// @return false if out of range and not `clamp`, or if there is nothing to clamp to
-TOR_INLINE bool place(const TorIndexBlock *b, int n_index, TorDtype dtype, bool clamp, int64_t r,
-                      int64_t c, int64_t *offset) {
+static bool place_many(const TorIndexBlock *b, bool clamp, int64_t r, int64_t c, int64_t *offset) {
     const TorIndexArgs *args = b->args;
     *offset = 0;
-    for (int k = 0; k < n_index; k++) {
+    for (int k = 0; k < args->n_index; k++) {
         int64_t size = args->axis_size[k];
-        int64_t i =
-            tor_index_load(b->index[k], dtype == TOR_DTYPE_COUNT ? args->index_dtype[k] : dtype,
-                           r * b->index_row[k] + c * b->index_col[k]);
+        int64_t i = tor_index_load(b->index[k], args->index_dtype[k],
+                                   r * b->index_row[k] + c * b->index_col[k]);
         if (i < 0 && args->wrap) i += size;
         if (__builtin_expect((uint64_t)i >= (uint64_t)size, 0)) {
             __atomic_store_n(args->error, 1 + k, __ATOMIC_RELAXED);
@@ -28,13 +26,46 @@ TOR_INLINE bool place(const TorIndexBlock *b, int n_index, TorDtype dtype, bool 
     return true;
 }
 
-/// Calls body(b, n_index, dtype) with constants in the common case; TOR_DTYPE_COUNT: look it up.
-#define SPECIALISE(body)                                                   \
+/// One int64 index.
+typedef struct {
+    const int64_t *index;
+    int64_t row, col, size, wrap, bytes;  ///< wrap: what a negative index gains
+    int *error;
+} One;
+
+TOR_INLINE One only_index(const TorIndexBlock *b) {
+    const TorIndexArgs *args = b->args;
+    return (One){b->index[0],
+                 b->index_row[0],
+                 b->index_col[0],
+                 args->axis_size[0],
+                 args->wrap ? args->axis_size[0] : 0,
+                 b->axis_bytes[0],
+                 args->error};
+}
+
+TOR_INLINE bool place(const TorIndexBlock *b, const One *one, bool single, bool clamp, int64_t r,
+                      int64_t c, int64_t *offset) {
+    if (!single) return place_many(b, clamp, r, c, offset);
+    int64_t i = one->index[r * one->row + c * one->col];
+    if (i < 0) i += one->wrap;
+    if (__builtin_expect((uint64_t)i >= (uint64_t)one->size, 0)) {
+        __atomic_store_n(one->error, 1, __ATOMIC_RELAXED);
+        if (!clamp || one->size == 0) return false;
+        i = i < 0 ? 0 : one->size - 1;
+    }
+    *offset = i * one->bytes;
+    return true;
+}
+
+/// Calls body(b, &one, single) with `single` constant.
+#define SPECIALISE(body, ...)                                              \
     do {                                                                   \
+        One one = only_index(b);                                           \
         if (b->args->n_index == 1 && b->args->index_dtype[0] == TOR_int64) \
-            body(b, 1, TOR_int64);                                         \
+            body(b, &one, true, ##__VA_ARGS__);                            \
         else                                                               \
-            body(b, b->args->n_index, TOR_DTYPE_COUNT);                    \
+            body(b, &one, false, ##__VA_ARGS__);                           \
     } while (0)
 
 TOR_INLINE void copy_row(uint8_t *dst, const uint8_t *src, size_t bytes) {
@@ -44,19 +75,19 @@ TOR_INLINE void copy_row(uint8_t *dst, const uint8_t *src, size_t bytes) {
         memcpy(dst, src, bytes);
 }
 
-TOR_INLINE void gather_rows(const TorIndexBlock *b, int n_index, TorDtype dtype) {
+TOR_INLINE void gather_rows(const TorIndexBlock *b, const One *one, bool single) {
     size_t bytes = (size_t)(b->cols * b->args->elem_bytes);
     int64_t at;
     for (int64_t r = 0; r < b->rows; r++)
-        if (place(b, n_index, dtype, true, r, 0, &at))
+        if (place(b, one, single, true, r, 0, &at))
             copy_row(b->other + r * b->other_row, b->data + r * b->data_row + at, bytes);
 }
 
-TOR_INLINE void scatter_rows(const TorIndexBlock *b, int n_index, TorDtype dtype) {
+TOR_INLINE void scatter_rows(const TorIndexBlock *b, const One *one, bool single) {
     size_t bytes = (size_t)(b->cols * b->args->elem_bytes);
     int64_t at;
     for (int64_t r = 0; r < b->rows; r++)
-        if (place(b, n_index, dtype, false, r, 0, &at))
+        if (place(b, one, single, false, r, 0, &at))
             copy_row(b->data + r * b->data_row + at, b->other + r * b->other_row, bytes);
 }
 
@@ -69,31 +100,30 @@ void TOR_KERNEL_IMPL(tor_gather_any, scatter_rows)(const TorIndexBlock *b) {
     SPECIALISE(scatter_rows);
 }
 
-#define ELEMENTS(bits)                                                                           \
-    typedef uint##bits##_t Elem##bits __attribute__((may_alias));                                \
-    TOR_INLINE void gather##bits(const TorIndexBlock *b, int n_index, TorDtype dtype) {          \
-        int64_t at;                                                                              \
-        for (int64_t r = 0; r < b->rows; r++)                                                    \
-            for (int64_t c = 0; c < b->cols; c++)                                                \
-                if (place(b, n_index, dtype, true, r, c, &at))                                   \
-                    *(Elem##bits *)(b->other + r * b->other_row + c * b->other_col) =            \
-                        *(const Elem##bits *)(b->data + r * b->data_row + c * b->data_col + at); \
-    }                                                                                            \
-    TOR_INLINE void scatter##bits(const TorIndexBlock *b, int n_index, TorDtype dtype) {         \
-        int64_t at;                                                                              \
-        for (int64_t r = 0; r < b->rows; r++)                                                    \
-            for (int64_t c = 0; c < b->cols; c++)                                                \
-                if (place(b, n_index, dtype, false, r, c, &at))                                  \
-                    *(Elem##bits *)(b->data + r * b->data_row + c * b->data_col + at) =          \
-                        *(const Elem##bits *)(b->other + r * b->other_row + c * b->other_col);   \
-    }                                                                                            \
-    TorIndexFn TOR_KERNEL_IMPL(tor_gather_x##bits, gather_elements),                             \
-        TOR_KERNEL_IMPL(tor_gather_x##bits, scatter_elements);                                   \
-    void TOR_KERNEL_IMPL(tor_gather_x##bits, gather_elements)(const TorIndexBlock *b) {          \
-        SPECIALISE(gather##bits);                                                                \
-    }                                                                                            \
-    void TOR_KERNEL_IMPL(tor_gather_x##bits, scatter_elements)(const TorIndexBlock *b) {         \
-        SPECIALISE(scatter##bits);                                                               \
+/// Every element of the block: `data` at the place `at`, and `other`.
+#define EACH(clamp, statement)                                                           \
+    int64_t rows = b->rows, cols = b->cols, data_col = b->data_col, at;                  \
+    int64_t other_col = b->other_col;                                                    \
+    for (int64_t r = 0; r < rows; r++) {                                                 \
+        uint8_t *data = b->data + r * b->data_row, *other = b->other + r * b->other_row; \
+        for (int64_t c = 0; c < cols; c++, data += data_col, other += other_col)         \
+            if (place(b, one, single, clamp, r, c, &at)) statement;                      \
+    }
+
+#define ELEMENTS(bits)                                                                             \
+    typedef uint##bits##_t Elem##bits __attribute__((may_alias));                                  \
+    TOR_INLINE void gather##bits(const TorIndexBlock *b, const One *one, bool single){             \
+        EACH(true, *(Elem##bits *)other = *(const Elem##bits *)(data + at))} TOR_INLINE void       \
+        scatter##bits(const TorIndexBlock *b, const One *one, bool single){EACH(                   \
+            false, *(Elem##bits *)(data + at) =                                                    \
+                       *(const Elem##bits *)other)} TorIndexFn TOR_KERNEL_IMPL(tor_gather_x##bits, \
+                                                                               gather_elements),   \
+        TOR_KERNEL_IMPL(tor_gather_x##bits, scatter_elements);                                     \
+    void TOR_KERNEL_IMPL(tor_gather_x##bits, gather_elements)(const TorIndexBlock *b) {            \
+        SPECIALISE(gather##bits);                                                                  \
+    }                                                                                              \
+    void TOR_KERNEL_IMPL(tor_gather_x##bits, scatter_elements)(const TorIndexBlock *b) {           \
+        SPECIALISE(scatter##bits);                                                                 \
     }
 
 ELEMENTS(8)
@@ -101,43 +131,81 @@ ELEMENTS(16)
 ELEMENTS(32)
 ELEMENTS(64)
 
-// Additions. Rows whose columns lie together take one index; the inner loop is then free of it.
-#define ADD(name, type, sum)                                                               \
-    TOR_INLINE void add_##name(const TorIndexBlock *b, int n_index, TorDtype dtype) {      \
-        bool together =                                                                    \
-            b->data_col == (int64_t)sizeof(type) && b->other_col == (int64_t)sizeof(type); \
-        int64_t at;                                                                        \
-        for (int k = 0; k < n_index; k++) together &= b->index_col[k] == 0;                \
-        for (int64_t r = 0; r < b->rows; r++) {                                            \
-            uint8_t *data = b->data + r * b->data_row;                                     \
-            const uint8_t *other = b->other + r * b->other_row;                            \
-            if (together) {                                                                \
-                if (!place(b, n_index, dtype, false, r, 0, &at)) continue;                 \
-                type *dst = (type *)(data + at);                                           \
-                const type *src = (const type *)other;                                     \
-                for (int64_t c = 0; c < b->cols; c++) dst[c] = (type)sum(dst[c], src[c]);  \
-                continue;                                                                  \
-            }                                                                              \
-            for (int64_t c = 0; c < b->cols; c++) {                                        \
-                if (!place(b, n_index, dtype, false, r, c, &at)) continue;                 \
-                type *dst = (type *)(data + c * b->data_col + at);                         \
-                *dst = (type)sum(*dst, *(const type *)(other + c * b->other_col));         \
-            }                                                                              \
-        }                                                                                  \
-    }                                                                                      \
-    TorIndexFn TOR_KERNEL_IMPL(tor_gather_##name, add);                                    \
-    void TOR_KERNEL_IMPL(tor_gather_##name, add)(const TorIndexBlock *b) { SPECIALISE(add_##name); }
+/// Rows whose columns lie together take one index; the inner loop is then free of it.
+TOR_INLINE bool is_together(const TorIndexBlock *b) {
+    int64_t bytes = b->args->elem_bytes;
+    bool together = b->data_col == bytes && b->other_col == bytes;
+    for (int k = 0; k < b->args->n_index; k++) together &= b->index_col[k] == 0;
+    return together;
+}
+
+#define REDUCE_BY(name, type, word, fn)                                                       \
+    TOR_INLINE void word##_##name(const TorIndexBlock *b, const One *one, bool single) {      \
+        if (!is_together(b)) {                                                                \
+            EACH(false,                                                                       \
+                 *(type *)(data + at) = (type)fn(*(type *)(data + at), *(const type *)other)) \
+            return;                                                                           \
+        }                                                                                     \
+        int64_t at;                                                                           \
+        for (int64_t r = 0; r < b->rows; r++) {                                               \
+            if (!place(b, one, single, false, r, 0, &at)) continue;                           \
+            type *dst = (type *)(b->data + r * b->data_row + at);                             \
+            const type *src = (const type *)(b->other + r * b->other_row);                    \
+            for (int64_t c = 0; c < b->cols; c++) dst[c] = (type)fn(dst[c], src[c]);          \
+        }                                                                                     \
+    }
+
+#define REDUCE(name, type, add, mul, max, min)                                \
+    REDUCE_BY(name, type, add, add)                                           \
+    REDUCE_BY(name, type, mul, mul)                                           \
+    REDUCE_BY(name, type, max, max)                                           \
+    REDUCE_BY(name, type, min, min)                                           \
+    TorIndexFn TOR_KERNEL_IMPL(tor_gather_##name, reduce);                    \
+    void TOR_KERNEL_IMPL(tor_gather_##name, reduce)(const TorIndexBlock *b) { \
+        switch (b->args->reduce) {                                            \
+            case TOR_SCATTER_mul: SPECIALISE(mul##_##name); break;            \
+            case TOR_SCATTER_max: SPECIALISE(max##_##name); break;            \
+            case TOR_SCATTER_min: SPECIALISE(min##_##name); break;            \
+            default: SPECIALISE(add##_##name); break;                         \
+        }                                                                     \
+    }
 
 #define PLUS(a, b) ((a) + (b))
+#define TIMES(a, b) ((a) * (b))
+#define TIMES_16(a, b) ((uint32_t)(a) * (b))  // as int, the product would overflow
 #define OR(a, b) ((a) || (b))
-#define PLUS_F16(a, b) tor_f32_to_f16(tor_f16_to_f32(a) + tor_f16_to_f32(b))
-#define PLUS_BF16(a, b) tor_f32_to_bf16(tor_bf16_to_f32(a) + tor_bf16_to_f32(b))
-ADD(b8, uint8_t, OR)
-ADD(i8, uint8_t, PLUS)
-ADD(i16, uint16_t, PLUS)
-ADD(i32, uint32_t, PLUS)
-ADD(i64, uint64_t, PLUS)
-ADD(f16, uint16_t, PLUS_F16)
-ADD(bf16, uint16_t, PLUS_BF16)
-ADD(f32, float, PLUS)
-ADD(f64, double, PLUS)
+#define AND(a, b) ((a) && (b))
+#define MAX(a, b) ((a) < (b) ? (b) : (a))
+#define MIN(a, b) ((b) < (a) ? (b) : (a))
+#define MAX_FLOAT(a, b) ((b) != (b) || (a) < (b) ? (b) : (a))
+#define MIN_FLOAT(a, b) ((b) != (b) || (b) < (a) ? (b) : (a))
+#define AS_SIGNED(type, fn, a, b) fn((type)(a), (type)(b))
+#define MAX_I16(a, b) AS_SIGNED(int16_t, MAX, a, b)
+#define MIN_I16(a, b) AS_SIGNED(int16_t, MIN, a, b)
+#define MAX_I32(a, b) AS_SIGNED(int32_t, MAX, a, b)
+#define MIN_I32(a, b) AS_SIGNED(int32_t, MIN, a, b)
+#define MAX_I64(a, b) AS_SIGNED(int64_t, MAX, a, b)
+#define MIN_I64(a, b) AS_SIGNED(int64_t, MIN, a, b)
+#define MAX_I8(a, b) AS_SIGNED(int8_t, MAX, a, b)
+#define MIN_I8(a, b) AS_SIGNED(int8_t, MIN, a, b)
+#define F16(x) tor_f16_to_f32(x)
+#define BF16(x) tor_bf16_to_f32(x)
+#define PLUS_F16(a, b) tor_f32_to_f16(F16(a) + F16(b))
+#define TIMES_F16(a, b) tor_f32_to_f16(F16(a) * F16(b))
+#define MAX_F16(a, b) (F16(b) != F16(b) || F16(a) < F16(b) ? (b) : (a))
+#define MIN_F16(a, b) (F16(b) != F16(b) || F16(b) < F16(a) ? (b) : (a))
+#define PLUS_BF16(a, b) tor_f32_to_bf16(BF16(a) + BF16(b))
+#define TIMES_BF16(a, b) tor_f32_to_bf16(BF16(a) * BF16(b))
+#define MAX_BF16(a, b) (BF16(b) != BF16(b) || BF16(a) < BF16(b) ? (b) : (a))
+#define MIN_BF16(a, b) (BF16(b) != BF16(b) || BF16(b) < BF16(a) ? (b) : (a))
+
+REDUCE(b8, uint8_t, OR, AND, MAX, MIN)
+REDUCE(u8, uint8_t, PLUS, TIMES, MAX, MIN)
+REDUCE(i8, uint8_t, PLUS, TIMES, MAX_I8, MIN_I8)
+REDUCE(i16, uint16_t, PLUS, TIMES_16, MAX_I16, MIN_I16)
+REDUCE(i32, uint32_t, PLUS, TIMES, MAX_I32, MIN_I32)
+REDUCE(i64, uint64_t, PLUS, TIMES, MAX_I64, MIN_I64)
+REDUCE(f16, uint16_t, PLUS_F16, TIMES_F16, MAX_F16, MIN_F16)
+REDUCE(bf16, uint16_t, PLUS_BF16, TIMES_BF16, MAX_BF16, MIN_BF16)
+REDUCE(f32, float, PLUS, TIMES, MAX_FLOAT, MIN_FLOAT)
+REDUCE(f64, double, PLUS, TIMES, MAX_FLOAT, MIN_FLOAT)

@@ -8,7 +8,7 @@
 ///     sum_d other_stride[d] * i[d]
 ///
 ///     tor_gather_run:   other[other(i)] = data[place(i)]
-///     tor_scatter_run:  data[place(i)] = other[other(i)]      or += with `accumulate`
+///     tor_scatter_run:  data[place(i)] = other[other(i)]      or op= by `reduce`
 ///
 /// How ops map (x, w: `data`; result or source: `other`; "own": that operand's stride of the dim):
 ///
@@ -27,9 +27,10 @@
 ///
 /// A scatter writes only the places it is told: the caller has put the base there, or works in
 /// place. Duplicate places are written in row-major order of i, so the last assignment stays, and
-/// sums are rounded in that order to data's type after each addition (halves add in float32, bool
-/// is "or", integers wrap). Eager's index_put does the same; its scatter_add sums halves in float32
-/// and rounds once, for which the caller casts before and after. It runs in parallel over dims with
+/// sums and products are rounded in that order to data's type after each step (halves are computed
+/// in float32, bool is "or" and "and", integers wrap). Eager's index_put does the same; its
+/// scatter_add sums halves in float32 and rounds once, for which the caller casts before and after.
+/// Of max and min, a NaN wins. It runs in parallel over dims with
 /// data_stride
 /// != 0 only: these must address distinct elements of `data` (no overlap with the indexed axes), as
 /// dims of a tensor do.
@@ -41,13 +42,22 @@
 
 enum { TOR_INDEX_RANK = 12, TOR_INDEX_MAX = 8 };
 
+/// What a scatter does with an element that is there.
+typedef enum {
+    TOR_SCATTER_assign,
+    TOR_SCATTER_add,
+    TOR_SCATTER_mul,
+    TOR_SCATTER_max,
+    TOR_SCATTER_min,
+} TorScatterReduce;
+
 /// A row of kernels.inc: the functions of one instruction set.
 typedef struct TorIndexKernel TorIndexKernel;
 
 typedef struct {
     // Set before bind, which merges and reorders dims.
-    TorDtype dtype;   ///< of data and other
-    bool accumulate;  ///< scatter: add
+    TorDtype dtype;           ///< of data and other
+    TorScatterReduce reduce;  ///< of a scatter
     bool wrap;
     int rank;     ///< 0..TOR_INDEX_RANK
     int n_index;  ///< 1..TOR_INDEX_MAX

@@ -120,8 +120,8 @@ static void bind_blocks(TorIndexArgs *args, bool scatter) {
     merge(args, scatter);
     int col = args->rank - 1, row = args->rank - 2;
     bool run = is_run(args, col);
-    if (scatter && args->accumulate)
-        args->mode = TOR_INDEX_add;
+    if (scatter && args->reduce)
+        args->mode = TOR_INDEX_reduce;
     else if (scatter)
         args->mode = run ? TOR_INDEX_scatter_rows : TOR_INDEX_scatter_elements;
     else

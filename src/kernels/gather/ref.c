@@ -51,6 +51,29 @@ void tor_gather_ref(const TorIndexArgs *args) {
     }
 }
 
+/// In double, which is exact for sums and products of the narrower types, so rounded once.
+static TorScalar reduced(const TorIndexArgs *args, TorScalar a, TorScalar b) {
+    bool max = args->reduce == TOR_SCATTER_max;
+    if (args->reduce == TOR_SCATTER_max || args->reduce == TOR_SCATTER_min) {
+        if (!tor_dtype_is_float(args->dtype)) return (max ? b.i > a.i : b.i < a.i) ? b : a;
+        if (b.f != b.f) return b;
+        return (max ? a.f < b.f : b.f < a.f) ? b : a;
+    }
+    bool add = args->reduce == TOR_SCATTER_add;
+    if (tor_dtype_is_float(args->dtype)) {
+        b.f = add ? a.f + b.f : a.f * b.f;
+        if (args->dtype != TOR_float64) b.f = (float)b.f;
+        return b;
+    }
+    if (args->dtype == TOR_bool) {
+        b.i = add ? a.i || b.i : a.i && b.i;
+        return b;
+    }
+    uint64_t x = (uint64_t)a.i, y = (uint64_t)b.i;
+    return tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = (int64_t)(add ? x + y : x * y)},
+                           args->dtype);
+}
+
 void tor_scatter_ref(const TorIndexArgs *args) {
     size_t bytes = tor_dtype_size(args->dtype);
     for (int64_t i = 0; i < count_of(args); i++) {
@@ -62,20 +85,12 @@ void tor_scatter_ref(const TorIndexArgs *args) {
         }
         uint8_t *dst = (uint8_t *)args->data + data * (int64_t)bytes;
         const uint8_t *src = (const uint8_t *)args->other + other * (int64_t)bytes;
-        if (!args->accumulate) {
+        if (args->reduce == TOR_SCATTER_assign) {
             memcpy(dst, src, bytes);
             continue;
         }
         TorScalar a = tor_scalar_load(dst, args->dtype), b = tor_scalar_load(src, args->dtype);
-        if (tor_dtype_is_float(args->dtype)) {
-            b.f += a.f;  // in double: exact for the narrower types, so rounded once
-            if (args->dtype == TOR_float32) b.f = (float)b.f;
-        } else if (args->dtype == TOR_bool) {
-            b.i = a.i || b.i;
-        } else {
-            b.i = (int64_t)((uint64_t)a.i + (uint64_t)b.i);
-            b = tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = b.i}, args->dtype);
-        }
+        b = reduced(args, a, b);
         tor_scalar_store(dst, b);
     }
 }
