@@ -278,8 +278,49 @@ static void test_move(void **state) {
             "index: attribute axes must name one axis for each of the 1 indices, got 2");
     REFUSED(index, INS(m, i, make_input(g, "i2", TOR_int64, "2", false)), ATTRS(INTS(axes, 1, 2)),
             "index: index 1: sizes 3 and 2");
-    REFUSED(scatter, INS(x, k, x), ATTRS(axis0, TOR_A_STR(reduce, "mul")),
-            "scatter: attribute reduce must be \"\" or \"add\", got \"mul\"");
+    REFUSED(scatter, INS(x, k, INPUT(g, "src4", "2 6 4")), ATTRS(axis0, TOR_A_STR(reduce, "mean")),
+            "scatter: attribute reduce must be \"\", \"add\", \"mul\", \"amax\" or \"amin\", got "
+            "\"mean\"");
+}
+
+static void test_order(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "s 6 4"), *lines = INPUT(g, "lines", "s 6 9"),
+             *line = INPUT(g, "line", "9"), *none = INPUT(g, "none", "");
+    TorAttr axis1 = TOR_A_INT(axis, 1), median = TOR_A_STR(reduce, "median");
+    TorValue *sorted = OP(g, sort, INS(x), ATTRS(axis1, TOR_A_INT(descending, 1)));
+    is(sorted, "float32[s0, 6, 4]");
+    is(sorted->node->outputs[1], "int64[s0, 6, 4]");
+    is(OP(g, topk, INS(x), ATTRS(axis1, DIMS(g, "2")))->node->outputs[1], "int64[s0, 2, 4]");
+    is(OP(g, kth, INS(x), ATTRS(axis1, median)), "float32[s0, 1, 4]");
+    is(OP(g, cumprod, INS(x), ATTRS(axis1)), "float32[s0, 6, 4]");
+    is(OP(g, logcumsumexp, INS(x), ATTRS(axis1)), "float32[s0, 6, 4]");
+    is(OP(g, cummax, INS(x), ATTRS(axis1))->node->outputs[1], "int64[s0, 6, 4]");
+    is(OP(g, cummin, INS(x), ATTRS(axis1)), "float32[s0, 6, 4]");
+    is(OP(g, searchsorted, INS(lines, x), NONE), "int64[s0, 6, 4]");
+    is(OP(g, searchsorted, INS(line, none), ATTRS(TOR_A_DTYPE(dtype, TOR_int32))), "int32[]");
+    REFUSED(topk, INS(x), ATTRS(axis1, DIMS(g, "7")),
+            "topk: k must be in [0, size of dim 1], got 7");
+    REFUSED(kth, INS(x), ATTRS(axis1, TOR_A_STR(reduce, "kth"), DIMS(g, "0")),
+            "kth: k must be in [1, size of dim 1], got 0");
+    REFUSED(kth, INS(x), ATTRS(axis1, TOR_A_STR(reduce, "mean")),
+            "kth: attribute reduce must be \"kth\", \"median\", \"nanmedian\" or \"mode\", got "
+            "\"mean\"");
+    REFUSED(sort, INS(none), NONE, "sort: x must have at least 1 dims, got float32[]");
+    REFUSED(searchsorted, INS(lines, line), NONE, "searchsorted: values must have 3 dims");
+}
+
+static void test_diagonal_and_unfold(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "s 6 4");
+    TorAttr both = INTS(axes, 1, 2), axis1 = TOR_A_INT(axis, 1);
+    is(OP(g, diagonal, INS(x), ATTRS(both, TOR_A_INT(offset, -2), DIMS(g, "4"))), "float32[s0, 4]");
+    is(OP(g, unfold, INS(x), ATTRS(axis1, TOR_A_INT(size, 3), TOR_A_INT(step, 2), DIMS(g, "2"))),
+       "float32[s0, 2, 4, 3]");
+    REFUSED(diagonal, INS(x), ATTRS(both, TOR_A_INT(offset, -3), DIMS(g, "4")),
+            "diagonal: a diagonal of 4 elements at offset -3 leaves dims of 6 and 4");
+    REFUSED(unfold, INS(x), ATTRS(axis1, TOR_A_INT(size, 3), TOR_A_INT(step, 2), DIMS(g, "3")),
+            "unfold: 3 windows of 3 leave axis 1 of size 6");
 }
 
 static void test_pack(void **state) {
@@ -317,6 +358,8 @@ int main(void) {
                                        TEST(test_matmul_and_attention),
                                        TEST(test_conv_and_pool),
                                        TEST(test_move),
+                                       TEST(test_order),
+                                       TEST(test_diagonal_and_unfold),
                                        TEST(test_pack),
                                        TEST(test_origin_is_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
