@@ -1,8 +1,8 @@
 /// Gather's kernels for one instruction set.
 ///
 /// The place of an element is data + row and column strides + the sum over index tensors; `place`
-/// computes the sum. Where there is one int64 index, which is nearly always, all that is needed for
-/// it is kept in registers: stores to elements may alias anything else.
+/// computes the sum. Where there are one or two int64 indices, which is nearly always, all that is
+/// needed for them is kept in registers: stores to elements may alias anything else.
 #include "base/simd.h"
 #include "kernels/gather/block.h"
 
@@ -26,46 +26,55 @@ static bool place_many(const TorIndexBlock *b, bool clamp, int64_t r, int64_t c,
     return true;
 }
 
-/// One int64 index.
+/// An int64 index.
 typedef struct {
     const int64_t *index;
     int64_t row, col, size, wrap, bytes;  ///< wrap: what a negative index gains
-    int *error;
-} One;
+} Known;
 
-TOR_INLINE One only_index(const TorIndexBlock *b) {
+TOR_INLINE Known known_index(const TorIndexBlock *b, int k) {
     const TorIndexArgs *args = b->args;
-    return (One){b->index[0],
-                 b->index_row[0],
-                 b->index_col[0],
-                 args->axis_size[0],
-                 args->wrap ? args->axis_size[0] : 0,
-                 b->axis_bytes[0],
-                 args->error};
+    return (Known){b->index[k],
+                   b->index_row[k],
+                   b->index_col[k],
+                   args->axis_size[k],
+                   args->wrap ? args->axis_size[k] : 0,
+                   b->axis_bytes[k]};
 }
 
-TOR_INLINE bool place(const TorIndexBlock *b, const One *one, bool single, bool clamp, int64_t r,
+/// `count`: how many indices `known` has; 0: any number of any types, in the block.
+TOR_INLINE bool place(const TorIndexBlock *b, const Known *known, int count, bool clamp, int64_t r,
                       int64_t c, int64_t *offset) {
-    if (!single) return place_many(b, clamp, r, c, offset);
-    int64_t i = one->index[r * one->row + c * one->col];
-    if (i < 0) i += one->wrap;
-    if (__builtin_expect((uint64_t)i >= (uint64_t)one->size, 0)) {
-        __atomic_store_n(one->error, 1, __ATOMIC_RELAXED);
-        if (!clamp || one->size == 0) return false;
-        i = i < 0 ? 0 : one->size - 1;
+    if (count == 0) return place_many(b, clamp, r, c, offset);
+    int64_t sum = 0;
+    for (int k = 0; k < count; k++) {
+        int64_t i = known[k].index[r * known[k].row + c * known[k].col];
+        if (i < 0) i += known[k].wrap;
+        if (__builtin_expect((uint64_t)i >= (uint64_t)known[k].size, 0)) {
+            __atomic_store_n(b->args->error, 1 + k, __ATOMIC_RELAXED);
+            if (!clamp || known[k].size == 0) return false;
+            i = i < 0 ? 0 : known[k].size - 1;
+        }
+        sum += i * known[k].bytes;
     }
-    *offset = i * one->bytes;
+    *offset = sum;
     return true;
 }
 
-/// Calls body(b, &one, single) with `single` constant.
-#define SPECIALISE(body, ...)                                              \
-    do {                                                                   \
-        One one = only_index(b);                                           \
-        if (b->args->n_index == 1 && b->args->index_dtype[0] == TOR_int64) \
-            body(b, &one, true, ##__VA_ARGS__);                            \
-        else                                                               \
-            body(b, &one, false, ##__VA_ARGS__);                           \
+/// Calls body(b, known, count) with `count` constant.
+#define SPECIALISE(body)                                                         \
+    do {                                                                         \
+        const TorIndexArgs *a = b->args;                                         \
+        Known known[2] = {known_index(b, 0), {0}};                               \
+        bool first = a->index_dtype[0] == TOR_int64;                             \
+        if (a->n_index == 1 && first) {                                          \
+            body(b, known, 1);                                                   \
+        } else if (a->n_index == 2 && first && a->index_dtype[1] == TOR_int64) { \
+            known[1] = known_index(b, 1);                                        \
+            body(b, known, 2);                                                   \
+        } else {                                                                 \
+            body(b, known, 0);                                                   \
+        }                                                                        \
     } while (0)
 
 TOR_INLINE void copy_row(uint8_t *dst, const uint8_t *src, size_t bytes) {
@@ -75,19 +84,19 @@ TOR_INLINE void copy_row(uint8_t *dst, const uint8_t *src, size_t bytes) {
         memcpy(dst, src, bytes);
 }
 
-TOR_INLINE void gather_rows(const TorIndexBlock *b, const One *one, bool single) {
+TOR_INLINE void gather_rows(const TorIndexBlock *b, const Known *known, int count) {
     size_t bytes = (size_t)(b->cols * b->args->elem_bytes);
     int64_t at;
     for (int64_t r = 0; r < b->rows; r++)
-        if (place(b, one, single, true, r, 0, &at))
+        if (place(b, known, count, true, r, 0, &at))
             copy_row(b->other + r * b->other_row, b->data + r * b->data_row + at, bytes);
 }
 
-TOR_INLINE void scatter_rows(const TorIndexBlock *b, const One *one, bool single) {
+TOR_INLINE void scatter_rows(const TorIndexBlock *b, const Known *known, int count) {
     size_t bytes = (size_t)(b->cols * b->args->elem_bytes);
     int64_t at;
     for (int64_t r = 0; r < b->rows; r++)
-        if (place(b, one, single, false, r, 0, &at))
+        if (place(b, known, count, false, r, 0, &at))
             copy_row(b->data + r * b->data_row + at, b->other + r * b->other_row, bytes);
 }
 
@@ -107,14 +116,14 @@ void TOR_KERNEL_IMPL(tor_gather_any, scatter_rows)(const TorIndexBlock *b) {
     for (int64_t r = 0; r < rows; r++) {                                                 \
         uint8_t *data = b->data + r * b->data_row, *other = b->other + r * b->other_row; \
         for (int64_t c = 0; c < cols; c++, data += data_col, other += other_col)         \
-            if (place(b, one, single, clamp, r, c, &at)) statement;                      \
+            if (place(b, known, count, clamp, r, c, &at)) statement;                     \
     }
 
 #define ELEMENTS(bits)                                                                             \
     typedef uint##bits##_t Elem##bits __attribute__((may_alias));                                  \
-    TOR_INLINE void gather##bits(const TorIndexBlock *b, const One *one, bool single){             \
+    TOR_INLINE void gather##bits(const TorIndexBlock *b, const Known *known, int count){           \
         EACH(true, *(Elem##bits *)other = *(const Elem##bits *)(data + at))} TOR_INLINE void       \
-        scatter##bits(const TorIndexBlock *b, const One *one, bool single){EACH(                   \
+        scatter##bits(const TorIndexBlock *b, const Known *known, int count){EACH(                 \
             false, *(Elem##bits *)(data + at) =                                                    \
                        *(const Elem##bits *)other)} TorIndexFn TOR_KERNEL_IMPL(tor_gather_x##bits, \
                                                                                gather_elements),   \
@@ -140,7 +149,7 @@ TOR_INLINE bool is_together(const TorIndexBlock *b) {
 }
 
 #define REDUCE_BY(name, type, word, fn)                                                       \
-    TOR_INLINE void word##_##name(const TorIndexBlock *b, const One *one, bool single) {      \
+    TOR_INLINE void word##_##name(const TorIndexBlock *b, const Known *known, int count) {    \
         if (!is_together(b)) {                                                                \
             EACH(false,                                                                       \
                  *(type *)(data + at) = (type)fn(*(type *)(data + at), *(const type *)other)) \
@@ -148,7 +157,7 @@ TOR_INLINE bool is_together(const TorIndexBlock *b) {
         }                                                                                     \
         int64_t at;                                                                           \
         for (int64_t r = 0; r < b->rows; r++) {                                               \
-            if (!place(b, one, single, false, r, 0, &at)) continue;                           \
+            if (!place(b, known, count, false, r, 0, &at)) continue;                          \
             type *dst = (type *)(b->data + r * b->data_row + at);                             \
             const type *src = (const type *)(b->other + r * b->other_row);                    \
             for (int64_t c = 0; c < b->cols; c++) dst[c] = (type)fn(dst[c], src[c]);          \

@@ -17,7 +17,7 @@ struct TorSortKernel {
 
 /// Entries that a top-k search holds at a time: what may still be among the first k.
 static inline int64_t tor_sort_held(int64_t n, int64_t k) {
-    return TOR_MIN(n, k + TOR_MAX(k, 512) + 128);
+    return TOR_MIN(n, k + TOR_MAX(k, 64) + 128);
 }
 
 static inline int64_t tor_sort_length(const TorSortArgs *args) { return args->size[args->axis]; }
