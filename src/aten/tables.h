@@ -7,7 +7,7 @@
 // clang-format off
 #define TOR_ATEN_TABLES(X)                                                      \
     X(integers) X(pointwise) X(compare) X(activation) X(convert) X(create)      \
-    X(view) X(slice) X(diagonal) X(join) X(reduce) X(norm) X(matmul) X(attention) \
+    X(view) X(slice) X(join) X(reduce) X(norm) X(matmul) X(attention) \
     X(conv) X(index) X(scatter) X(order) X(rnn)
 // clang-format on
 
