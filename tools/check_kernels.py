@@ -26,6 +26,9 @@ FAMILIES = {
     "pool": ["pool"],
     "scan": ["scan"],
     "sort": ["sort"],
+    "resize": ["resize"],
+    "grid": ["grid"],
+    "bag": ["bag"],
     "rnn": ["rnn"],
 }
 

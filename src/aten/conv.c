@@ -200,6 +200,30 @@ static ToroidStatus import_adaptive(TorCall *c) {
     return RETURN(added ? tor_im_squeeze(c, r, 0) : r);
 }
 
+static ToroidStatus import_adaptive_max(TorCall *c) {
+    TorDim sizes[TOR_MAX_RANK];
+    bool added;
+    int spatial = c->row->op, n = tor_im_dims(c, 1, sizes);
+    TorValue *x = tor_im_tensor(c, 0);
+    if (c->status) return c->status;
+    if (n != spatial && n != 1)
+        return tor_im_refuse_arg(c, 1, "expected %d sizes, got %d", spatial, n);
+    if (x->rank != spatial + 1 && x->rank != spatial + 2)
+        return tor_im_refuse_arg(c, 0, "expected %d dims, got %d", spatial + 2, x->rank);
+    if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats");
+    for (int i = 0; i < spatial; i++)
+        if (tor_int_is(c->g, x->dim[x->rank - 1 - i], 0))
+            return tor_im_refuse_arg(c, 0, "a spatial dim is empty");
+    for (int i = n; i < spatial; i++) sizes[i] = sizes[0];
+    x = with_batch(c, x, spatial, &added);
+    TorAttr a = TOR_A_DIMS(dims, sizes, spatial);
+    TorValue *r = tor_im_add(c, TOR_OP_adaptive_max_pool, &x, 1, &a, 1);
+    if (!r) return c->status;
+    TorValue *results[] = {r, r->node->outputs[1]};
+    for (int i = 0; i < 2 && added; i++) results[i] = tor_im_squeeze(c, results[i], 0);
+    return tor_im_return_list(c, results, 2);
+}
+
 #define CONV(name)                                                                           \
     {                                                                                        \
         "aten." name, "input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1", \
@@ -246,6 +270,9 @@ static const TorAtenRow rows[] = {
     {"aten.adaptive_avg_pool1d.default", "self, output_size", import_adaptive, 1},
     {"aten.adaptive_avg_pool2d.default", "self, output_size", import_adaptive, 2},
     {"aten.adaptive_avg_pool3d.default", "self, output_size", import_adaptive, 3},
+    {"aten.adaptive_max_pool1d.default", "self, output_size", import_adaptive_max, 1},
+    {"aten.adaptive_max_pool2d.default", "self, output_size", import_adaptive_max, 2},
+    {"aten.adaptive_max_pool3d.default", "self, output_size", import_adaptive_max, 3},
     {"aten._adaptive_avg_pool2d.default", "self, output_size", import_adaptive, 2},
     {"aten._adaptive_avg_pool3d.default", "self, output_size", import_adaptive, 3},
 };

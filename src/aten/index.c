@@ -36,6 +36,28 @@ static ToroidStatus import_embedding(TorCall *c) {
     return RETURN(tor_im_add(c, TOR_OP_embedding, inputs, 2, NULL, 0));
 }
 
+/// Only the output is ours: the other results are for the backward.
+static ToroidStatus import_embedding_bag(TorCall *c) {
+    static const char *const modes[] = {"sum", "mean", "max"};
+    TorValue *inputs[] = {tor_im_tensor(c, 0), index_tensor(c, tor_im_tensor(c, 1), 1),
+                          index_tensor(c, tor_im_tensor(c, 2), 2), tor_im_tensor_or_null(c, 6)};
+    int64_t mode = tor_im_int(c, 4), padding_idx = tor_im_int(c, 8);
+    bool include_last = tor_im_flag(c, 7);
+    if (c->status) return c->status;
+    if (mode < 0 || mode > 2 || (mode && inputs[3]))
+        return tor_im_refuse_arg(c, 4, "unexpected mode");
+    if (inputs[0]->rank != 2 || inputs[1]->rank != 1 || inputs[2]->rank != 1)
+        return tor_im_refuse(c, "expected a weight of 2 dims, indices and offsets of 1");
+    // Eager takes both integer types together.
+    bool mixed = inputs[1]->dtype != inputs[2]->dtype;
+    for (int i = 1; i < 3; i++)
+        if (mixed) inputs[i] = tor_im_cast(c, inputs[i], TOR_int64);
+    TorAttr a[] = {TOR_A_STR(mode, modes[mode]), TOR_A_INT(include_last, include_last),
+                   TOR_A_INT(padding_idx, padding_idx)};
+    TorValue *results[4] = {tor_im_add(c, TOR_OP_embedding_bag, inputs, inputs[3] ? 4 : 3, a, 3)};
+    return tor_im_return_list(c, results, 4);
+}
+
 static ToroidStatus import_index_select(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
@@ -128,12 +150,17 @@ static ToroidStatus import_index_put(TorCall *c) {
     return RETURN(tor_im_add(c, TOR_OP_index_put, ix.inputs, ix.count + 2, a, 2));
 }
 
+#define BAG                                                                      \
+    "weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, " \
+    "per_sample_weights=None, include_last_offset=False, padding_idx=-1"
 #define PUT "self, indices, values, accumulate=False"
 
 static const TorAtenRow rows[] = {
     {"aten.embedding.default",
      "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False", import_embedding,
      0},
+    {"aten._embedding_bag.default", BAG, import_embedding_bag, 0},
+    {"aten._embedding_bag_forward_only.default", BAG, import_embedding_bag, 0},
     {"aten.index_select.default", "self, dim, index", import_index_select, 0},
     {"aten.gather.default", "self, dim, index, *, sparse_grad=False", import_gather, 0},
     {"aten.index.Tensor", "self, indices", import_index, 0},

@@ -74,6 +74,27 @@ static ToroidStatus splice(TorDim *dims, int *rank, const TorDim *items, int n) 
     return TOROID_OK;
 }
 
+ToroidStatus tor_infer_embedding_bag(TorGraph *g, TorNode *node) {
+    const TorValue *w = tor_in(node, 0), *index = tor_in(node, 1), *offsets = tor_in(node, 2);
+    TOR_TRY(tor_need_float(g, node, 0, "weight"));
+    TOR_TRY(tor_need_rank(g, node, 0, "weight", 2, 2));
+    TOR_TRY(tor_need_rank(g, node, 1, "indices", 1, 1));
+    TOR_TRY(tor_need_rank(g, node, 2, "offsets", 1, 1));
+    TOR_TRY(tor_need_index(g, node, 1, "indices"));
+    TOR_TRY(tor_need_dtype(g, node, 2, "offsets", index->dtype));
+    if (node->n_inputs > 3) {
+        TOR_TRY(tor_need_rank(g, node, 3, "factor", 1, 1));
+        TOR_TRY(tor_need_dtype(g, node, 3, "factor", w->dtype));
+        TOR_TRY(tor_need_dim(g, node, 3, "factor", 0, index->dim[0]));
+    }
+    TorDim dims[] = {offsets->dim[0], w->dim[1]};
+    if (tor_attr_int(node, TOR_ATTR_include_last, 0))
+        dims[0] = tor_int_sub(g, dims[0], tor_int_const(g, 1));
+    if (g->failed) return tor_no_memory();
+    tor_graph_set_type(node->outputs[0], w->dtype, 2, dims);
+    return TOROID_OK;
+}
+
 ToroidStatus tor_infer_embedding(TorGraph *g, TorNode *node) {
     const TorValue *weight = tor_in(node, 0), *index = tor_in(node, 1);
     TorDim dims[TOR_MAX_RANK];

@@ -52,18 +52,58 @@ static ToroidStatus pool(TorGraph *g, TorNode *node, bool dilated) {
 ToroidStatus tor_infer_max_pool(TorGraph *g, TorNode *node) { return pool(g, node, true); }
 
 ToroidStatus tor_infer_avg_pool(TorGraph *g, TorNode *node) {
-    TOR_TRY(tor_need_float(g, node, 0, "x"));
+    if (tor_in(node, 0)->dtype != TOR_int64) TOR_TRY(tor_need_float(g, node, 0, "x"));
     return pool(g, node, false);
 }
 
-ToroidStatus tor_infer_adaptive_avg_pool(TorGraph *g, TorNode *node) {
+/// x with `sizes` in the place of its spatial dims.
+static void resized(TorNode *node, const TorDim *sizes) {
     TorValue *out = node->outputs[0];
     const TorValue *x = tor_in(node, 0);
+    tor_graph_set_type(out, x->dtype, x->rank, x->dim);
+    for (int i = 2; i < x->rank; ++i) out->dim[i] = sizes[i - 2];
+}
+
+ToroidStatus tor_infer_resize(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0);
+    const TorAttr *scales = tor_attr(node, TOR_ATTR_scales);
+    const TorDim *sizes;
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 3, 5));
+    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_dims, x->rank - 2, &sizes, NULL));
+    if (!scales || scales->kind != TOR_ATTR_BLOB ||
+        scales->count != (x->rank - 2) * (int)sizeof(double))
+        return tor_invalid("attribute scales must hold a double a spatial dim");
+    resized(node, sizes);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_grid_sample(TorGraph *g, TorNode *node) {
+    const TorValue *x = tor_in(node, 0), *grid = tor_in(node, 1);
+    TOR_TRY(tor_need_float(g, node, 0, "x"));
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 4, 5));
+    TOR_TRY(tor_need_rank(g, node, 1, "grid", x->rank, x->rank));
+    TOR_TRY(tor_need_dtype(g, node, 1, "grid", x->dtype));
+    TOR_TRY(tor_need_dim(g, node, 1, "grid", 0, x->dim[0]));
+    TOR_TRY(tor_need_dim(g, node, 1, "grid", x->rank - 1, tor_int_const(g, x->rank - 2)));
+    resized(node, grid->dim + 1);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_adaptive_max_pool(TorGraph *g, TorNode *node) {
+    const TorDim *sizes;
+    TOR_TRY(tor_need_rank(g, node, 0, "x", 3, TOR_MAX_RANK));
+    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_dims, tor_in(node, 0)->rank - 2, &sizes, NULL));
+    resized(node, sizes);
+    const TorValue *out = node->outputs[0];
+    tor_graph_set_type(node->outputs[1], TOR_int64, out->rank, out->dim);
+    return TOROID_OK;
+}
+
+ToroidStatus tor_infer_adaptive_avg_pool(TorGraph *g, TorNode *node) {
     const TorDim *sizes;
     TOR_TRY(tor_need_float(g, node, 0, "x"));
     TOR_TRY(tor_need_rank(g, node, 0, "x", 3, TOR_MAX_RANK));
-    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_dims, x->rank - 2, &sizes, NULL));
-    tor_graph_set_type(out, x->dtype, x->rank, x->dim);
-    for (int i = 2; i < x->rank; ++i) out->dim[i] = sizes[i - 2];
+    TOR_TRY(tor_need_dims(g, node, TOR_ATTR_dims, tor_in(node, 0)->rank - 2, &sizes, NULL));
+    resized(node, sizes);
     return TOROID_OK;
 }

@@ -204,6 +204,7 @@ ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs) {
 static ToroidStatus step_error(const TorContext *c, size_t step) {
     const TorStep *s = &c->plan->steps[step];
     ToroidStatus status = tor_index_error(s, c->args + s->args_at);
+    if (status == TOROID_OK) status = tor_bag_error(s, c->error);
     return status == TOROID_OK ? tor_invalid("ZeroDivisionError") : status;
 }
 

@@ -22,7 +22,7 @@ static void bind_pool(const void *data, TorBinder *b) {
     tor_bind_dims(ints, d->out, 3, args->out_size);
     tor_bind_dims(ints, d->x_stride, 5, args->x_stride);
     tor_bind_dims(ints, d->y_stride, 5, args->y_stride);
-    if (args->kind == TOR_POOL_max) tor_bind_dims(ints, d->index_stride, 5, args->index_stride);
+    if (tor_pool_is_max(args->kind)) tor_bind_dims(ints, d->index_stride, 5, args->index_stride);
     tor_pool_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_pool_run, args, args->items);
@@ -48,10 +48,19 @@ static TorView batched(TorPlan *plan, TorView view, int spatial) {
     return view;
 }
 
+static TorPoolKind kind_of(TorOp op) {
+    switch (op) {
+        case TOR_OP_max_pool: return TOR_POOL_max;
+        case TOR_OP_avg_pool: return TOR_POOL_avg;
+        case TOR_OP_adaptive_max_pool: return TOR_POOL_adaptive_max;
+        default: return TOR_POOL_adaptive_avg;
+    }
+}
+
 ToroidStatus tor_lower_pool(TorPlan *plan, const TorNode *node) {
     TorGraph *g = plan->g;
     const TorAttr *kernel =
-        tor_attr(node, node->op == TOR_OP_adaptive_avg_pool ? TOR_ATTR_dims : TOR_ATTR_kernel);
+        tor_attr(node, tor_pool_is_adaptive(kind_of(node->op)) ? TOR_ATTR_dims : TOR_ATTR_kernel);
     int spatial = kernel->count, rank = tor_in(node, 0)->rank;
     if (spatial < 1 || spatial > 3 || (rank != spatial + 2 && rank != spatial + 1))
         return tor_refuse("a pool over %d of %d dims", spatial, rank);
@@ -69,11 +78,9 @@ ToroidStatus tor_lower_pool(TorPlan *plan, const TorNode *node) {
     y = batched(plan, y, spatial);
     if (wants_index) index = batched(plan, index, spatial);
     TorPoolArgs *f = &d->fixed;
-    f->kind = node->op == TOR_OP_max_pool   ? TOR_POOL_max
-              : node->op == TOR_OP_avg_pool ? TOR_POOL_avg
-                                            : TOR_POOL_adaptive_avg;
+    f->kind = kind_of(node->op);
     f->dtype = tor_in(node, 0)->dtype;
-    if (f->kind != TOR_POOL_adaptive_avg) {
+    if (!tor_pool_is_adaptive(f->kind)) {
         tor_spatial_attr(node, TOR_ATTR_kernel, spatial, 1, f->kernel);
         tor_spatial_attr(node, TOR_ATTR_stride, spatial, 1, f->stride);
         tor_spatial_attr(node, TOR_ATTR_padding, spatial, 0, f->padding);

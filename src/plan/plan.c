@@ -18,7 +18,11 @@ static LowerFn lower_fn(TorOp op) {
         case TOR_OP_pack_conv: return tor_lower_pack_conv;
         case TOR_OP_max_pool:
         case TOR_OP_avg_pool:
-        case TOR_OP_adaptive_avg_pool: return tor_lower_pool;
+        case TOR_OP_adaptive_avg_pool:
+        case TOR_OP_adaptive_max_pool: return tor_lower_pool;
+        case TOR_OP_resize: return tor_lower_resize;
+        case TOR_OP_grid_sample: return tor_lower_grid;
+        case TOR_OP_embedding_bag: return tor_lower_bag;
         case TOR_OP_rnn_layer: return tor_lower_rnn;
         case TOR_OP_attention: return tor_lower_attention;
         case TOR_OP_contiguous: return tor_lower_contiguous;

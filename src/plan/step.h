@@ -131,6 +131,9 @@ ToroidStatus tor_lower_pack_linear(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_pool(TorPlan *plan, const TorNode *node);
+ToroidStatus tor_lower_resize(TorPlan *plan, const TorNode *node);
+ToroidStatus tor_lower_grid(TorPlan *plan, const TorNode *node);
+ToroidStatus tor_lower_bag(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_rnn(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node);
 ToroidStatus tor_lower_contiguous(TorPlan *plan, const TorNode *node);
@@ -158,5 +161,7 @@ const void *tor_context_args(const TorContext *c, size_t step);
 ToroidStatus tor_external_run(const TorPlan *plan, const void *args, void *token);
 /// The message for an index step that raised the error flag; TOROID_OK if it was not this one.
 ToroidStatus tor_index_error(const TorStep *step, const void *args);
+/// The same for an embedding_bag; its error flag is `error`.
+ToroidStatus tor_bag_error(const TorStep *step, int error);
 
 #endif

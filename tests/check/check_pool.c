@@ -51,7 +51,7 @@ static void run_team(const TorPoolArgs *a, int threads) {
 
 static void check(TorPoolArgs *a, Layout lx, Layout ly, TorFill fill, bool want_values,
                   bool want_index) {
-    static const char *const kinds[] = {"max", "avg", "adaptive"};
+    static const char *const kinds[] = {"max", "avg", "adaptive_avg", "adaptive_max"};
     int64_t in[5] = {a->batch, a->channels, a->in_size[0], a->in_size[1], a->in_size[2]};
     int64_t out[5] = {a->batch, a->channels, a->out_size[0], a->out_size[1], a->out_size[2]};
     tor_check_case(
@@ -81,10 +81,13 @@ static void check(TorPoolArgs *a, Layout lx, Layout ly, TorFill fill, bool want_
         a->index = want_index ? index[i] : NULL;
         int64_t half = tor_check_range(0, a->items);
         if (i == 0) tor_pool_run_ref(a);
-        if (i == 1) tor_pool_run(a, half, a->items, NULL), tor_pool_run(a, 0, half, NULL);
+        if (i == 1) {
+            void *scratch = tor_check_buffer(a->scratch_bytes, 64);
+            tor_pool_run(a, half, a->items, scratch), tor_pool_run(a, 0, half, scratch);
+        }
         if (i == 2) run_team(a, (int)tor_check_range(2, 5));
     }
-    double tolerance = a->kind == TOR_POOL_max    ? 0
+    double tolerance = tor_pool_is_max(a->kind)   ? 0
                        : a->dtype == TOR_float16  ? 2e-3
                        : a->dtype == TOR_bfloat16 ? 1.6e-2
                        : a->dtype == TOR_float32  ? 1e-5
@@ -114,8 +117,8 @@ static bool random_window(TorPoolArgs *a) {
         a->padding[i] = used ? tor_check_range(0, a->kernel[i] / 2) : 0;
         a->dilation[i] = used && tor_check_range(0, 2) == 0 ? tor_check_range(2, 3) : 1;
         a->in_size[i] = used ? tor_check_range(1, rank == 1 ? 60 : rank == 2 ? 14 : 8) : 1;
-        a->out_size[i] = a->kind == TOR_POOL_adaptive_avg ? (used ? tor_check_range(1, 9) : 1)
-                                                          : out_size(a, i, ceil_mode);
+        a->out_size[i] = tor_pool_is_adaptive(a->kind) ? (used ? tor_check_range(1, 9) : 1)
+                                                       : out_size(a, i, ceil_mode);
         if (a->out_size[i] < 1) return false;
     }
     return true;
@@ -126,6 +129,9 @@ static void max_pool(void) {
         TorPoolArgs a = {.kind = TOR_POOL_max,
                          .dtype = max_types[tor_check_range(0, TOR_COUNT_OF(max_types) - 1)]};
         if (!random_window(&a)) continue;
+        // Dilated windows that miss the input give the lowest value, which must not be all there
+        // is.
+        if (a.dtype == TOR_uint8 && (a.dilation[0] | a.dilation[1] | a.dilation[2]) > 1) continue;
         n++;
         // Small integers make ties, whose first must win.
         TorFill fill =
@@ -153,16 +159,18 @@ static void avg_pool(void) {
 
 static void adaptive(void) {
     for (int n = 0; n < 200; n++) {
-        TorPoolArgs a = {.kind = TOR_POOL_adaptive_avg,
+        bool max = tor_check_coin();
+        TorPoolArgs a = {.kind = max ? TOR_POOL_adaptive_max : TOR_POOL_adaptive_avg,
                          .dtype = avg_types[tor_check_range(0, TOR_COUNT_OF(avg_types) - 2)]};
         if (!random_window(&a)) continue;
-        check(&a, (Layout)tor_check_range(0, 2), (Layout)tor_check_range(0, 2), TOR_FILL_UNIFORM,
-              true, false);
+        check(&a, (Layout)tor_check_range(0, 2), (Layout)tor_check_range(0, 2),
+              max ? TOR_FILL_SPECIAL : TOR_FILL_UNIFORM, true, max);
     }
 }
 
 /// Right values by hand, ATen's corner cases.
 static void rules(void) {
+    uint8_t scratch[4096];
     for (int last = 0; last < 2; last++) {  // generic loops, lanes
         TorPoolArgs a = {.kind = TOR_POOL_max,
                          .dtype = TOR_float32,
@@ -181,9 +189,9 @@ static void rules(void) {
         int64_t index[3];
         tor_check_case("max, channels last %d", last);
         tor_pool_bind(&a);
-        TOR_CHECK(a.row->channels_last_f32 == last);
+        TOR_CHECK((a.row->layout == TOR_POOL_channels_last) == last);
         a.x = x, a.y = y, a.index = index;
-        tor_pool_run(&a, 0, a.items, NULL);
+        tor_pool_run(&a, 0, a.items, scratch);
         TOR_CHECK(y[0] == -INFINITY && index[0] == 0);
         TOR_CHECK(isnan(y[1]) && index[1] == 3);
         TOR_CHECK(isnan(y[2]) && index[2] == 3);
@@ -197,7 +205,7 @@ static void rules(void) {
         for (int pad = 0; pad < 2; pad++) {
             a.count_include_pad = pad;
             tor_pool_bind(&a);
-            tor_pool_run(&a, 0, a.items, NULL);
+            tor_pool_run(&a, 0, a.items, scratch);
             TOR_CHECK(y[0] == (pad ? 1.0f : 1.5f) && y[1] == 3.0f && y[2] == (pad ? 3.0f : 4.5f));
         }
         // Kernel 2, stride 2, ceil_mode: the last window is [5], of one even with
@@ -205,7 +213,7 @@ static void rules(void) {
         a.kernel[2] = 2;
         a.padding[2] = 0;
         tor_pool_bind(&a);
-        tor_pool_run(&a, 0, a.items, NULL);
+        tor_pool_run(&a, 0, a.items, scratch);
         TOR_CHECK(y[0] == 1.5f && y[1] == 3.5f && y[2] == 5.0f);
         tor_check_done();
     }
@@ -233,7 +241,8 @@ static void rules(void) {
 
 static void bench_run(void *ctx) {
     TorPoolArgs *a = ctx;
-    tor_pool_run(a, 0, a->items, NULL);
+    static uint8_t scratch[1 << 16];
+    tor_pool_run(a, 0, a->items, scratch);
 }
 
 static void bench_one(const char *name, TorPoolKind kind, int64_t c, int64_t size, int64_t out,

@@ -2,7 +2,8 @@
 ///
 /// x and y are logically [b, c, d, h, w]; missing leading spatial dims have size 1 (kernel, stride
 /// and dilation 1, padding 0). Strides are in elements and arbitrary. float32 with channel stride 1
-/// in x and y has lanes over channels; all else runs in generic loops.
+/// in x and y has lanes over channels, with stride 1 over w it has lanes over w (max without
+/// indices, avg); all else runs in generic loops.
 ///
 /// Output sizes are the caller's, so ceil_mode is in them. Rules are ATen's:
 ///   max      NaN wins. The index is that of the first maximum in row-major order (of the last NaN
@@ -13,7 +14,7 @@
 ///   by
 ///            the window clipped to the padded input (count_include_pad) or to the input. An empty
 ///            window gives 0. Floats and int64 (division truncates).
-///   adaptive window [floor(o * in / out), ceil((o + 1) * in / out)). Floats.
+///   adaptive average and maximum: window [floor(o * in / out), ceil((o + 1) * in / out)). Floats.
 /// Numeric policy: float32 and halves sum in float32 in row-major order, double in double; one
 /// rounding of a half at the end. Each output is one thread's work.
 #ifndef TOR_KERNELS_POOL_CONTRACT_H
@@ -22,7 +23,24 @@
 #include "base/dtype.h"
 #include "base/pool.h"
 
-typedef enum { TOR_POOL_max, TOR_POOL_avg, TOR_POOL_adaptive_avg } TorPoolKind;
+typedef enum {
+    TOR_POOL_max,
+    TOR_POOL_avg,
+    TOR_POOL_adaptive_avg,
+    TOR_POOL_adaptive_max
+} TorPoolKind;
+
+static inline bool tor_pool_is_max(TorPoolKind kind) {
+    return kind == TOR_POOL_max || kind == TOR_POOL_adaptive_max;
+}
+static inline bool tor_pool_is_adaptive(TorPoolKind kind) { return kind >= TOR_POOL_adaptive_avg; }
+
+/// What a row wants of x and y.
+typedef enum {
+    TOR_POOL_any,
+    TOR_POOL_channels_last,  ///< float32, channel stride 1
+    TOR_POOL_planes          ///< float32, w stride 1, max or avg
+} TorPoolLayout;
 
 struct TorPoolRow;
 
@@ -32,7 +50,7 @@ typedef struct {
     TorDtype dtype;  ///< of x and y
     int64_t batch, channels;
     int64_t in_size[3], out_size[3];           ///< d, h, w
-    int64_t kernel[3], stride[3], padding[3];  ///< not read for adaptive_avg
+    int64_t kernel[3], stride[3], padding[3];  ///< not read for adaptive kinds
     int64_t dilation[3];                       ///< max only
     bool count_include_pad;                    ///< avg only
     int64_t divisor;                           ///< avg only; 0: none
@@ -58,8 +76,8 @@ void tor_pool_run(const void *args, int64_t begin, int64_t end, void *scratch);
 /// One kernel: kernels.inc has a line for each.
 typedef struct TorPoolRow {
     const char *name;
-    uint32_t features;       ///< TOR_CPU_ bits that it needs
-    bool channels_last_f32;  ///< false: takes everything
+    uint32_t features;  ///< TOR_CPU_ bits that it needs
+    TorPoolLayout layout;
     TorRangeFn run;
 } TorPoolRow;
 

@@ -127,7 +127,7 @@ void TOR_KERNEL_IMPL(tor_pool_f32, nhwc)(const void *arg, int64_t begin, int64_t
             p.y = args->y ? (float *)args->y + at.batch * ys[0] + at.channel + at.d * ys[2] +
                                 at.h * ys[3] + w * ys[4]
                           : NULL;
-            if (args->kind == TOR_POOL_max) {
+            if (tor_pool_is_max(args->kind)) {
                 if (args->index)
                     p.index = args->index + at.batch * is[0] + at.channel * is[1] + at.d * is[2] +
                               at.h * is[3] + w * is[4];

@@ -2,15 +2,15 @@
 #include "kernels/pool/contract.h"
 
 #include "base/cpu.h"
+#include "kernels/pool/window.h"
 
-#define TOR_POOL_KERNEL(symbol, features, channels_last_f32) \
+#define TOR_POOL_KERNEL(symbol, features, layout) \
     void symbol(const void *args, int64_t begin, int64_t end, void *scratch);
 #include "kernels/pool/kernels.inc"
 #undef TOR_POOL_KERNEL
 
 static const TorPoolRow rows[] = {
-#define TOR_POOL_KERNEL(symbol, features, channels_last_f32) \
-    {#symbol, features, channels_last_f32, symbol},
+#define TOR_POOL_KERNEL(symbol, features, layout) {#symbol, features, TOR_POOL_##layout, symbol},
 #include "kernels/pool/kernels.inc"
 #undef TOR_POOL_KERNEL
 };
@@ -28,7 +28,7 @@ bool tor_pool_supported(const TorPoolArgs *args, const char **reason) {
     if (args->kind == TOR_POOL_avg && !floats && args->dtype != TOR_int64)
         *reason = "avg_pool takes floats and int64";
     if (args->kind == TOR_POOL_adaptive_avg && !floats) *reason = "adaptive_avg_pool takes floats";
-    for (int i = 0; args->kind != TOR_POOL_adaptive_avg && i < 3; i++) {
+    for (int i = 0; !tor_pool_is_adaptive(args->kind) && i < 3; i++) {
         if (args->kernel[i] < 1 || args->stride[i] < 1)
             *reason = "kernel and stride must be at least 1";
         if (args->kind == TOR_POOL_max && args->dilation[i] < 1)
@@ -42,13 +42,18 @@ bool tor_pool_supported(const TorPoolArgs *args, const char **reason) {
 void tor_pool_bind(TorPoolArgs *args) {
     const int64_t *in = args->in_size;
     // Vector lanes count positions in 32 bits.
-    bool fast = args->dtype == TOR_float32 && args->x_stride[1] == 1 && args->y_stride[1] == 1 &&
-                in[0] * in[1] * in[2] <= INT32_MAX;
+    bool wide = args->dtype == TOR_float32 && in[0] * in[1] * in[2] <= INT32_MAX;
+    bool fits[] = {
+        [TOR_POOL_any] = true,
+        [TOR_POOL_channels_last] = wide && args->x_stride[1] == 1 && args->y_stride[1] == 1,
+        [TOR_POOL_planes] = wide && !tor_pool_is_adaptive(args->kind) && args->x_stride[4] == 1 &&
+                            args->y_stride[4] == 1 && args->out_size[2] >= 4,
+    };
     uint32_t have = tor_cpu_features();
     size_t i = 0;
-    while ((rows[i].features & ~have) || (rows[i].channels_last_f32 && !fast)) i++;
+    while ((rows[i].features & ~have) || !fits[rows[i].layout]) i++;
     args->row = &rows[i];
-    args->scratch_bytes = 0;
+    args->scratch_bytes = rows[i].layout == TOR_POOL_planes ? tor_pool_planes_scratch(args) : 0;
     int64_t lines = args->batch * args->out_size[0] * args->out_size[1];
     int64_t block = TOR_MAX(args->channels, 1);
     while (block > CHANNELS_LEAST && lines * tor_ceil_div(args->channels, block) < ITEMS_WANTED)

@@ -23,7 +23,7 @@ static void one(const TorPoolArgs *args, int64_t b, int64_t c, const int64_t *o)
                   *in = args->in_size;
     int64_t low[3], count[3], step[3], padded = 1, inside = 1;
     for (int i = 0; i < 3; i++) {
-        if (args->kind == TOR_POOL_adaptive_avg) {
+        if (tor_pool_is_adaptive(args->kind)) {
             low[i] = (int64_t)floor((double)o[i] * (double)in[i] / (double)args->out_size[i]);
             count[i] =
                 (int64_t)ceil((double)(o[i] + 1) * (double)in[i] / (double)args->out_size[i]) -
@@ -69,7 +69,7 @@ static void one(const TorPoolArgs *args, int64_t b, int64_t c, const int64_t *o)
                 }
             }
     int64_t y = b * ys[0] + c * ys[1] + o[0] * ys[2] + o[1] * ys[3] + o[2] * ys[4];
-    if (args->kind == TOR_POOL_max) {
+    if (tor_pool_is_max(args->kind)) {
         if (args->y) store_at(args, y, most);
         if (args->index)
             args->index[b * is[0] + c * is[1] + o[0] * is[2] + o[1] * is[3] + o[2] * is[4]] = where;

@@ -8,7 +8,7 @@
 static inline void PASTE(NAME, _window)(const TorPoolArgs *args, const TorPoolWindow *win,
                                         const T *x, T *y, int64_t *index) {
     const int64_t *stride = args->x_stride, *in = args->in_size;
-    if (args->kind == TOR_POOL_max && !index) {
+    if (tor_pool_is_max(args->kind) && !index) {
         // No branch on data: `most` is one max instruction, and NaN joins at the end.
         ACC most = LOWEST;
         bool any_nan = false;
@@ -22,7 +22,7 @@ static inline void PASTE(NAME, _window)(const TorPoolArgs *args, const TorPoolWi
         *y = STORE(any_nan ? (ACC)NAN_VALUE : most);
         return;
     }
-    if (args->kind == TOR_POOL_max) {
+    if (tor_pool_is_max(args->kind)) {
         ACC most = LOWEST;
         int64_t at = (win[0].begin * in[1] + win[1].begin) * in[2] + win[2].begin;
         for (int64_t d = win[0].begin; d < win[0].end; d += win[0].step)

@@ -11,7 +11,7 @@ typedef struct {
 
 static inline TorPoolWindow tor_pool_window(const TorPoolArgs *args, int i, int64_t o) {
     int64_t in = args->in_size[i], out = args->out_size[i];
-    if (args->kind == TOR_POOL_adaptive_avg) {
+    if (tor_pool_is_adaptive(args->kind)) {
         // o * in overflows only where the tensor could not exist.
         int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
         return (TorPoolWindow){begin, end, 1, end - begin};
@@ -56,6 +56,24 @@ static inline TorPoolItem tor_pool_item(const TorPoolArgs *args, int64_t item) {
     at.d = item % args->out_size[0];
     at.batch = item / args->out_size[0];
     return at;
+}
+
+/// Floats of the line that a planes row keeps: all that the windows of a line of outputs reach.
+static inline int64_t tor_pool_reach(const TorPoolArgs *args) {
+    int64_t step = args->kind == TOR_POOL_max ? args->dilation[2] : 1;
+    return (args->out_size[2] - 1) * args->stride[2] + (args->kernel[2] - 1) * step + 1;
+}
+
+/// Items of that line a phase has: every `stride`-th.
+static inline int64_t tor_pool_phase(const TorPoolArgs *args) {
+    return tor_ceil_div(tor_pool_reach(args), args->stride[2]);
+}
+
+/// The line, its phases, and a count a column of outputs.
+static inline size_t tor_pool_planes_scratch(const TorPoolArgs *args) {
+    int64_t reach = TOR_MAX(tor_pool_reach(args), 0), stride = args->stride[2];
+    return (size_t)tor_round_up((2 * reach + 2 * stride + TOR_MAX(args->out_size[2], 0)) * 4 + 64,
+                                64);
 }
 
 #endif
