@@ -76,8 +76,7 @@ static inline int GRID_FN(taps)(const TorGridArgs *args, const WIDE *c, int64_t 
     int each = args->mode == TOR_GRID_nearest ? 1 : args->mode == TOR_GRID_linear ? 2 : 4;
     int deep = args->dims == 3 ? each : 1, n = 0;
     GRID_FN(Axis)
-    w = GRID_FN(axis)(args, c[0], in[2]),
-    h = GRID_FN(axis)(args, c[1], in[1]), d = {{0}, {1}};
+    w = GRID_FN(axis)(args, c[0], in[2]), h = GRID_FN(axis)(args, c[1], in[1]), d = {{0}, {1}};
     if (args->dims == 3) d = GRID_FN(axis)(args, c[2], in[0]);
     for (int i = 0; i < deep; i++)
         for (int j = 0; j < each; j++)
