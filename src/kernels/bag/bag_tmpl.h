@@ -21,6 +21,16 @@ static inline void BAG_FN(most)(WIDE *restrict most, const T *restrict row, int6
     }
 }
 
+/// Asks for the row of an index that comes soon: rows lie anywhere.
+static inline void BAG_FN(prefetch)(const TorBagArgs *args, int64_t i) {
+    if (i >= args->count || args->w_col != 1) return;
+    int64_t at = tor_bag_integer(args, args->index, i * args->index_stride);
+    if (at < 0 || at >= args->rows) return;
+    const T *row = (const T *)args->w + at * args->w_row;
+    for (int64_t j = 0; j < TOR_MIN(args->width, 512); j += 64 / (int64_t)sizeof(T))
+        __builtin_prefetch(row + j);
+}
+
 static void BAG_FN(one)(const TorBagArgs *args, int64_t bag, WIDE *restrict sum) {
     int64_t first, end, width = args->width, used = 0;
     tor_bag_range(args, bag, &first, &end);
@@ -31,6 +41,7 @@ static void BAG_FN(one)(const TorBagArgs *args, int64_t bag, WIDE *restrict sum)
             __atomic_store_n(args->error, 1, __ATOMIC_RELAXED);
             continue;
         }
+        BAG_FN(prefetch)(args, i + 8);
         if (at == args->padding_idx) continue;
         const T *row = (const T *)args->w + at * args->w_row;
         WIDE factor = 1;

@@ -74,22 +74,42 @@ static void FN(one_channel)(const TorResizeArgs *args, const FN(Tables) * t, con
         FN(across)(t, y, stride, out, 4);
 }
 
+/// y[c] = the sum over taps of weight * x[c]; `taps` is a constant of each copy.
+static inline void FN(blend)(T *restrict y, const T *const *from, const WIDE *weight,
+                             int64_t channels, const int taps) {
+    for (int64_t c = 0; c < channels; c++) {
+        WIDE sum = 0;
+        for (int k = 0; k < taps; k++) sum += weight[k] * LOAD(from[k][c]);
+        y[c] = STORE(sum);
+    }
+}
+
 /// Pixel by pixel, all channels of a pixel at once.
 static void FN(all_channels)(const TorResizeArgs *args, const FN(Tables) * t,
                              const TorResizeTaps *d, const TorResizeTaps *h, const T *x, T *y) {
     const int64_t *xs = args->x_stride;
     int n_d = tor_resize_taps_count(args, 0), n_h = tor_resize_taps_count(args, 1);
     for (int64_t w = 0; w < args->out_size[2]; w++) {
-        bool first = true;
+        const T *from[16];
+        WIDE weight[16];
+        int n = 0;
         for (int i = 0; i < n_d; i++)
-            for (int j = 0; j < n_h; j++) {
-                const T *corner = x + d->at[i] * xs[2] + h->at[j] * xs[3];
-                for (int k = 0; k < t->taps; k++, first = false) FN(accumulate)
-                (t->line, corner + t->at[w * t->taps + k] * xs[4], 1, args->channels,
-                 (WIDE)d->weight[i] * (WIDE)h->weight[j] * t->weight[w * t->taps + k], first);
-            }
+            for (int j = 0; j < n_h; j++)
+                for (int k = 0; k < t->taps; k++, n++) {
+                    from[n] =
+                        x + d->at[i] * xs[2] + h->at[j] * xs[3] + t->at[w * t->taps + k] * xs[4];
+                    weight[n] =
+                        (WIDE)d->weight[i] * (WIDE)h->weight[j] * t->weight[w * t->taps + k];
+                }
         T *to = y + w * args->y_stride[4];
-        for (int64_t c = 0; c < args->channels; c++) to[c] = STORE(t->line[c]);
+        if (n == 4)
+            FN(blend)(to, from, weight, args->channels, 4);
+        else if (n == 2)
+            FN(blend)(to, from, weight, args->channels, 2);
+        else if (n == 16)
+            FN(blend)(to, from, weight, args->channels, 16);
+        else
+            FN(blend)(to, from, weight, args->channels, n);
     }
 }
 
