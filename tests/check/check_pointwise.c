@@ -168,9 +168,13 @@ static void run_case(Case *c, int plain) {
         ref.data[k] = want[k] + at;
         args.data[k] = got[k] + at;
     }
+    int raised = 0, rightly = 0;
+    args.error = &raised;
+    ref.error = &rightly;
     tor_map_run_ref(&ref);
     void *scratch = tor_check_buffer(args.scratch_bytes, 64);
     tor_map_run(&args, 0, args.items, scratch);
+    TOR_CHECK(raised == rightly);  // integers divided by zero
     for (int k = p->n_inputs; k < operands; k++)
         args.data[k] = again[k] + origin[k] * (int64_t)tor_dtype_size(operand_type(p, k));
     for (int64_t i = 0; i < args.items;) {

@@ -314,6 +314,7 @@ void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int r
     const TorReady *ready = (const TorReady *)prepared->opaque;
     TorBound *bound = (TorBound *)args->opaque;
     args->program = prepared->program;
+    args->error = NULL;
     Bind b = {.args = args,
               .ready = ready,
               .bound = bound,

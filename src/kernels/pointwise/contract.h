@@ -31,7 +31,7 @@ typedef struct {
     const TorProgram *program;
     int rank;              ///< after merging: outer dims, then the row's dims
     int row_rank;          ///< trailing dims that the reductions run over; 0 without reductions
-    int *error;            ///< NULL, or becomes 1 where an integer is divided by zero
+    int *error;            ///< NULL after bind; else becomes 1 where an integer is divided by zero
     int64_t items;         ///< parallel units, for tor_team_run()
     size_t scratch_bytes;  ///< a thread; a multiple of TOR_CACHE_LINE
     int64_t size[TOR_MAP_RANK];

@@ -199,6 +199,11 @@ static void run_instrs(Ref *ref, int stage, bool row) {
             continue;
         TorScalar v[3];
         for (int s = 0; s < 3; s++) v[s] = value(ref, instr->src[s]);
+        bool divides = instr->fn == TOR_FN_div_trunc || instr->fn == TOR_FN_div_floor ||
+                       instr->fn == TOR_FN_remainder || instr->fn == TOR_FN_fmod;
+        if (divides && !tor_dtype_is_float((TorDtype)instr->type) && v[1].i == 0 &&
+            ref->args->error)
+            *ref->args->error = 1;
         TorScalar result = apply(instr, v);
         if (instr->dst.kind == TOR_OPERAND_REG) ref->reg[instr->dst.index] = result;
         if (instr->dst.kind == TOR_OPERAND_ROW) ref->row[instr->dst.index] = result;
