@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the C suites (meson test), the Python tests (pytest) and a sample of PyTorch's OpInfos.
+"""Runs the C suites, the Python tests, samples of PyTorch's OpInfos and random graphs.
 
 Ends with 'N passed, N failed'.
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 #: Pairs of op and dtype: about three minutes on two cores.
 OPINFO_PAIRS = "400"
+FUZZ_GRAPHS = 250  # about 30 s on two cores
 
 
 @dataclass
@@ -133,6 +135,19 @@ def run_opinfo(build: Path) -> Tally:
     return tally
 
 
+def run_fuzz(graphs: int) -> Tally:
+    """Run a fixed set of random graphs, each a test."""
+    command = [sys.executable, "tests/fuzz/run.py", "--count", str(graphs), "--shrink", "2"]
+    done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="")
+    counts = re.search(r"^(\d+) graphs, (\d+) failed$", done.stdout, re.MULTILINE)
+    if not counts:
+        print(f"the fuzzer ended with {done.returncode}")
+        return Tally(failed=1)
+    ran, failed = map(int, counts.groups())
+    return Tally(passed=ran - failed, failed=failed)
+
+
 def main(arguments: list[str]) -> int:
     """Run what was asked for; 0 if something ran and nothing failed."""
     pytest_arguments: list[str] = []
@@ -148,8 +163,9 @@ def main(arguments: list[str]) -> int:
     tally = run_meson(build, options.suite)
     if not options.no_python:
         tally += run_pytest(build, pytest_arguments)
-        if not pytest_arguments:
+        if not pytest_arguments and not options.suite:
             tally += run_opinfo(build)
+            tally += run_fuzz(FUZZ_GRAPHS)
     if tally.skipped > 0:
         print(f"{tally.skipped} skipped")
     print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
