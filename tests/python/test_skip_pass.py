@@ -13,7 +13,6 @@ OPTIONAL = (
     "dce",
     "recognise_attention",
     "fold_conv",
-    "prepack",
     "fuse_epilogue",
     "fuse_groups",
     "inplace",
@@ -55,7 +54,7 @@ def test_answers_without_a_pass(name, monkeypatch):
         torch.testing.assert_close(a, b)
 
 
-@pytest.mark.parametrize("name", ["layout", "programs"])
+@pytest.mark.parametrize("name", ["layout", "prepack", "programs"])
 def test_required_passes_refuse(name, monkeypatch):
     monkeypatch.setenv("TOROID_SKIP_PASS", f"cse,{name}")
     with pytest.raises(Exception, match=f'no graph can run without pass "{name}"'):
