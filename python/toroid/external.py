@@ -34,9 +34,16 @@ def _fill(template: Any, values: list[Any]) -> Any:
     return template
 
 
-def _plain(result: Any) -> Any:
-    """A result whose memory is its value: no lazy negation or conjugation."""
-    return result.resolve_conj().resolve_neg() if isinstance(result, torch.Tensor) else result
+def _plain(result: Any, dtype: torch.dtype | None) -> Any:
+    """A result whose memory is its value (no lazy negation or conjugation), in the graph's dtype.
+
+    The graph has what fake tensors said; of some ops (batch_norm of half types) that differs from
+    what the op gives, and the nodes that follow were traced for it.
+    """
+    if not isinstance(result, torch.Tensor):
+        return result
+    result = result.resolve_conj().resolve_neg()
+    return result if dtype in (None, result.dtype) else result.to(dtype)
 
 
 def make_callable(
@@ -44,7 +51,7 @@ def make_callable(
     tensors: Sequence[Node],
     ints: Sequence[Node],
     constants: Mapping[Node, Any],
-    picks: Sequence[int | None],
+    picks: Sequence[tuple[int | None, torch.dtype | None]],
 ) -> Callable[[Sequence[torch.Tensor], Sequence[int]], tuple[torch.Tensor, ...]]:
     """Bind calls to the structure of their arguments; the graph they come from is not kept.
 
@@ -57,7 +64,8 @@ def make_callable(
     constants : mapping of Node to object
         Other values: submodules of higher-order ops, known numbers.
     picks : sequence
-        Which items of the last result to return; None stands for the result itself.
+        Which items of the last result to return, and their dtypes; None stands for the result
+        itself.
     """
     places = {node: Slot(i) for i, node in enumerate([*tensors, *ints])}
     places |= {node: Slot(len(places) + i) for i, node in enumerate(nodes)}
@@ -69,6 +77,7 @@ def make_callable(
         with torch.no_grad():
             for target, args, kwargs in steps:
                 values.append(target(*_fill(args, values), **_fill(kwargs, values)))
-            return tuple(_plain(values[-1] if i is None else values[-1][i]) for i in picks)
+            last = values[-1]
+            return tuple(_plain(last if i is None else last[i], dtype) for i, dtype in picks)
 
     return call

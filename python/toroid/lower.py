@@ -358,9 +358,8 @@ class _Lowering:
         ints = [n for n in inputs if isinstance(self.env[n], _core.Int)]
         constants = {n: self.env[n] for n in inputs if n not in tensors and n not in ints}
         single = not isinstance(val, tuple | list)
-        self.callables.append(
-            make_callable(nodes, tensors, ints, constants, [None if single else i for i in types])
-        )
+        picks = [(None if single else i, results[i].dtype) for i in types]
+        self.callables.append(make_callable(nodes, tensors, ints, constants, picks))
         values = self.graph.external(
             len(self.callables) - 1,
             [self.env[n] for n in tensors],
