@@ -19,8 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Pairs of op and dtype: about three minutes on two cores.
-OPINFO_PAIRS = "400"
+#: Pairs of op and dtype: a minute or two on two cores.
+OPINFO_PAIRS = "300"
 FUZZ_GRAPHS = 250  # about 30 s on two cores
 
 

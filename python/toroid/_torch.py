@@ -213,7 +213,25 @@ def eager(gm: GraphModule) -> Callable[[list[Any]], Any]:
 def _decomposition_table() -> dict[Any, Callable[..., Any]]:
     from torch._decomp import _core_aten_decompositions_post_autograd
 
-    return dict(_core_aten_decompositions_post_autograd())
+    table = dict(_core_aten_decompositions_post_autograd())
+    # These round otherwise than eager does, linspace for integers and half types.
+    for overload in torch.ops.aten.logspace.overloads():
+        table.pop(getattr(torch.ops.aten.logspace, overload), None)
+    packet = torch.ops.aten.linspace
+    for op in {getattr(packet, overload) for overload in packet.overloads()} & table.keys():
+        table[op] = _for_wide_floats(table[op])
+    return table
+
+
+def _for_wide_floats(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that stands back for a ``dtype`` of integers or of a half type."""
+
+    def call(*args: Any, dtype: torch.dtype | None = None, **kwargs: Any) -> Any:
+        if dtype not in (None, torch.float32, torch.float64):
+            return NotImplemented
+        return rule(*args, dtype=dtype, **kwargs)
+
+    return call
 
 
 @functools.cache
@@ -245,7 +263,10 @@ def decompose(node: torch.fx.Node) -> GraphModule | None:
         at = dict(zip(inputs, values, strict=True))
         args = torch.fx.node.map_arg(node.args, at.__getitem__)
         kwargs = torch.fx.node.map_arg(node.kwargs, at.__getitem__)
-        return rule(*args, **kwargs)
+        result = rule(*args, **kwargs)
+        if result is NotImplemented:
+            raise NotImplementedError(f"no decomposition of {node.target} for these arguments")
+        return result
 
     values = [n.meta.get("val") for n in inputs]
     if not all(isinstance(v, torch.Tensor | torch.SymInt) for v in values):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import unittest.mock
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -106,13 +107,17 @@ def compile_call(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) 
 
 
 def trace_only(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> Callable[..., Any]:
-    """The same capture, run by PyTorch: tells PyTorch's faults from the backend's."""
+    """AOTAutograd's capture, run by PyTorch: tells PyTorch's faults from the backend's.
+
+    Without decompositions: those are the backend's choice.
+    """
 
     def plain(gm: torch.fx.GraphModule, _: Sequence[Any]) -> Callable[[list[Any]], Any]:
         return _torch.eager(gm)
 
     gm = as_module(function, len(tensors))
-    return _torch.run_aot(gm, list(tensors), forward=plain, backward=plain, inference=plain)
+    with unittest.mock.patch.object(_torch, "decompositions", dict):
+        return _torch.run_aot(gm, list(tensors), forward=plain, backward=plain, inference=plain)
 
 
 def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
