@@ -35,13 +35,15 @@ def _fill(template: Any, values: list[Any]) -> Any:
 
 
 def _plain(result: Any, dtype: torch.dtype | None) -> Any:
-    """A result whose memory is its value (no lazy negation or conjugation), in the graph's dtype.
+    """A result whose memory is its value (nothing lazy, no ZeroTensor), in the graph's dtype.
 
     The graph has what fake tensors said; of some ops (batch_norm of half types) that differs from
     what the op gives, and the nodes that follow were traced for it.
     """
     if not isinstance(result, torch.Tensor):
         return result
+    if result._is_zerotensor():  # autograd's zeros without memory, as the gradient of sgn
+        return torch.zeros(result.shape, dtype=dtype or result.dtype)
     result = result.resolve_conj().resolve_neg()
     return result if dtype in (None, result.dtype) else result.to(dtype)
 
