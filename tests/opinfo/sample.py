@@ -124,7 +124,9 @@ def judge(op: Any, sample: Any, backward: bool) -> Outcome | None:
     allowed = compare.tolerances(op)
     try:
         compiled = door.compile_call(call.function, door.copies(call.tensors))
-        results = run_once(compiled.run, call.tensors, backward)
+        with door.listen() as later:  # a backward graph may be compiled when it is first needed
+            results = run_once(compiled.run, call.tensors, backward)
+        compiled.reports += later
     except Exception as error:
         return blame(call, wanted, allowed, backward, "error", brief(error))
     difference = same(results, wanted, allowed)
