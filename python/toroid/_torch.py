@@ -349,14 +349,18 @@ def is_row_major(tensor: torch.Tensor) -> bool:
     return True
 
 
-def memory_order(tensor: torch.Tensor) -> list[int] | None:
-    """The order of dims, outermost first, in which a tensor fills its memory.
+def fills_memory(node: Any) -> bool:
+    """Whether a node's tensor shows all of its memory; False where that is not certain."""
+    while node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
+        node = node.args[0]  # reshaping shows as much as its source does
+    val = node.meta["val"]
+    shown = expression(val.numel() * val.element_size())
+    kept = expression(val.untyped_storage().nbytes())
+    return expression(val.storage_offset()) == 0 and shown - kept == 0
 
-    None if it shows but a part of its memory, or if that is not certain.
-    """
-    size = expression(tensor.untyped_storage().nbytes())
-    if expression(tensor.storage_offset()) != 0 or size != expression(tensor.nbytes):
-        return None
+
+def memory_order(tensor: torch.Tensor) -> list[int] | None:
+    """The order of dims, outermost first, in which a dense tensor lies; None if it is not dense."""
     dims = list(range(tensor.dim()))
     if is_row_major(tensor):
         return dims

@@ -248,10 +248,9 @@ class _Lowering:
 
     def as_stored(self, node: Node, value: Any) -> Any:
         """The view of a value that is row-major where eager keeps it in another order."""
-        val = node.meta.get("val")
-        order = _torch.memory_order(val) if isinstance(val, torch.Tensor) else None
+        order = _torch.memory_order(node.meta["val"]) if _torch.fills_memory(node) else None
         if order is None:
-            raise _Refused(f"{node.name} is a part of a larger memory")
+            raise _Refused(f"{node.name} may be a part of a larger memory")
         if order == sorted(order):
             return value
         return self.graph.call("aten.permute.default", (value, order), {}, node.name)
