@@ -354,6 +354,8 @@ def fills_memory(node: Any) -> bool:
     while node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
         node = node.args[0]  # reshaping shows as much as its source does
     val = node.meta["val"]
+    if node.op == "placeholder" and is_row_major(val):
+        return expression(val.storage_offset()) == 0
     shown = expression(val.numel() * val.element_size())
     kept = expression(val.untyped_storage().nbytes())
     return expression(val.storage_offset()) == 0 and shown - kept == 0
