@@ -39,8 +39,8 @@ static ToroidStatus import_embedding(TorCall *c) {
 /// Only the output is ours: the other results are for the backward.
 static ToroidStatus import_embedding_bag(TorCall *c) {
     static const char *const modes[] = {"sum", "mean", "max"};
-    TorValue *inputs[] = {tor_im_tensor(c, 0), index_tensor(c, tor_im_tensor(c, 1), 1),
-                          index_tensor(c, tor_im_tensor(c, 2), 2), tor_im_tensor_or_null(c, 6)};
+    TorValue *inputs[] = {tor_im_tensor(c, 0), tor_im_index(c, tor_im_tensor(c, 1), 1),
+                          tor_im_index(c, tor_im_tensor(c, 2), 2), tor_im_tensor_or_null(c, 6)};
     int64_t mode = tor_im_int(c, 4), padding_idx = tor_im_int(c, 8);
     bool include_last = tor_im_flag(c, 7);
     if (c->status) return c->status;
