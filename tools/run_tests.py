@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -103,9 +104,9 @@ def run_pytest(build: Path, arguments: list[str]) -> Tally:
     report = build / "meson-logs" / "pytest.junit.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
-    code = subprocess.run(
-        command + (arguments or ["tests/python"]), cwd=ROOT, check=False
-    ).returncode
+    # A worker a core; what is asked for by name runs in one process.
+    everything = ["-n", str(os.cpu_count() or 1), "tests/python"]
+    code = subprocess.run(command + (arguments or everything), cwd=ROOT, check=False).returncode
     try:
         tally = count_junit([ET.parse(report).getroot()])
     except (OSError, ET.ParseError):

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from door import Compiled
-from program import ITEM, Call, Program, run
+
+from fuzz.door import Compiled
+from fuzz.program import ITEM, Call, Program, run
 
 RUNS = 5
 

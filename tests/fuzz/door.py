@@ -11,13 +11,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from program import ITEM, Call, Input, Program, substitute
 from torch._guards import TracingContext, tracing
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph, GraphModule
 from toroid import backend
 from toroid.options import parse
 from toroid.report import GraphReport, listen
+
+from fuzz.program import ITEM, Call, Input, Program, substitute
 
 
 @dataclasses.dataclass

@@ -9,7 +9,8 @@ import random
 from typing import Any
 
 import torch
-from program import ITEM, Call, Input, Program, Ref
+
+from fuzz.program import ITEM, Call, Input, Program, Ref
 
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -218,7 +219,7 @@ class Generator:
         NoGood
             If eager refuses it, or the result is too large or has lost all meaning.
         """
-        from program import substitute
+        from fuzz.program import substitute
 
         concrete = substitute(args, lambda r: self.env[r.at])
         named = substitute(kwargs, lambda r: self.env[r.at])
@@ -249,7 +250,7 @@ class Generator:
 
     def program(self) -> Program:
         """Generate."""
-        from ops import ROWS, TOTALS
+        from fuzz.ops import ROWS, TOTALS
 
         self.new_input(self.base, self.favourite)
         wanted = self.rng.randint(5, 40)
@@ -270,7 +271,7 @@ class Generator:
 
     def choose_outputs(self, program: Program) -> None:
         """Outputs: most values that nothing reads, and some that others read; then writes."""
-        from program import refs
+        from fuzz.program import refs
 
         read: set[int] = set()
         for v in self.values:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from generate import DTYPES, INTS, Generator, NoGood
-from program import ITEM, Call, Ref
+
+from fuzz.generate import DTYPES, INTS, Generator, NoGood
+from fuzz.program import ITEM, Call, Ref
 
 aten = torch.ops.aten
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from compare import check
-from door import compile_program
-from program import Call, Input, Program, Ref
 from toroid import _torch
+
+from fuzz.compare import check
+from fuzz.door import compile_program
+from fuzz.program import Call, Input, Program, Ref
 
 nan, inf = float("nan"), float("inf")
 

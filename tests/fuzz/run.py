@@ -24,7 +24,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 import torch._dynamo
@@ -36,10 +36,10 @@ HANG = 120.0  # seconds that one graph may take, on a machine with much else to 
 
 def examine(seed: int, index: int) -> dict[str, Any]:
     """Run one graph; what happened, as plain data."""
-    from compare import check
-    from door import compile_program
-    from generate import generate
-    from program import Call
+    from fuzz.compare import check
+    from fuzz.door import compile_program
+    from fuzz.generate import generate
+    from fuzz.program import Call
 
     program = generate(seed, index)
     found: dict[str, Any] = {"index": index, "calls": 0, "fault": None, "left": []}
@@ -59,10 +59,10 @@ def examine(seed: int, index: int) -> dict[str, Any]:
 
 def describe(seed: int, index: int, fault: str) -> str:
     """The failing graph made small, as a program."""
-    from compare import check
-    from door import compile_program
-    from generate import generate
-    from shrink import shrink, source
+    from fuzz.compare import check
+    from fuzz.door import compile_program
+    from fuzz.generate import generate
+    from fuzz.shrink import shrink, source
 
     def kind(program: Any) -> str | None:
         try:
@@ -220,11 +220,12 @@ def shrink_in_child(seed: int, index: int, fault: str) -> str:
 
 def warm() -> None:
     """Import everything once, before the workers are forked."""
-    import compare  # noqa: F401
-    import door  # noqa: F401
-    import ops  # noqa: F401
-    import shrink  # noqa: F401
     from toroid import _torch
+
+    import fuzz.compare  # noqa: F401
+    import fuzz.door  # noqa: F401
+    import fuzz.ops  # noqa: F401
+    import fuzz.shrink  # noqa: F401
 
     torch.set_num_threads(1)
     _torch.attach()

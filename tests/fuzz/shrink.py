@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 import torch
-from compare import arguments
-from program import ITEM, Call, Input, Program, Ref, run, substitute
+
+from fuzz.compare import arguments
+from fuzz.program import ITEM, Call, Input, Program, Ref, run, substitute
 
 Fails = Callable[[Program], bool]
 
@@ -130,9 +131,9 @@ def source(program: Program, what: str) -> str:
         f'"""{what}"""',
         "import sys",
         "",
-        'sys.path.insert(0, "tests/fuzz")',
+        'sys.path.insert(0, "tests")',
         "import torch",
-        "from replay import nan, inf, replay",
+        "from fuzz.replay import nan, inf, replay",
         "",
         "aten = torch.ops.aten",
         "",

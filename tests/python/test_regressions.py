@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "fuzz"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from replay import replay
+from fuzz.replay import replay
 
 aten = torch.ops.aten
 

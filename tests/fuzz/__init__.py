@@ -1,0 +1,1 @@
+"""Random graphs against eager; see docs/testing.md."""
