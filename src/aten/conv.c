@@ -174,19 +174,28 @@ static ToroidStatus import_avg_pool(TorCall *c) {
     return RETURN(without_batch(c, &p, tor_im_add(c, TOR_OP_avg_pool, &p.x, 1, a, 6)));
 }
 
+/// The input of an adaptive pool over `spatial` dims, and the sizes it asks for; NULL if refused.
+static TorValue *adaptive_input(TorCall *c, int spatial, TorDim *sizes) {
+    int n = tor_im_dims(c, 1, sizes);
+    TorValue *x = tor_im_tensor(c, 0);
+    if (c->status) return NULL;
+    if (n != spatial && n != 1)
+        tor_im_refuse_arg(c, 1, "expected %d sizes, got %d", spatial, n);
+    else if (x->rank != spatial + 1 && x->rank != spatial + 2)
+        tor_im_refuse_arg(c, 0, "expected %d dims, got %d", spatial + 2, x->rank);
+    else if (!tor_dtype_is_float(x->dtype))
+        tor_im_refuse_arg(c, 0, "expected floats");
+    for (int i = n; i < spatial; i++) sizes[i] = sizes[0];
+    return c->status ? NULL : x;
+}
+
 static ToroidStatus import_adaptive(TorCall *c) {
     TorDim sizes[TOR_MAX_RANK];
     int64_t axes[MAX_SPATIAL];
-    int spatial = c->row->op, n = tor_im_dims(c, 1, sizes);
-    TorValue *x = tor_im_tensor(c, 0);
-    if (c->status) return c->status;
-    if (n != spatial && n != 1)
-        return tor_im_refuse_arg(c, 1, "expected %d sizes, got %d", spatial, n);
-    if (x->rank != spatial + 1 && x->rank != spatial + 2)
-        return tor_im_refuse_arg(c, 0, "expected %d dims, got %d", spatial + 2, x->rank);
-    if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats");
+    int spatial = c->row->op;
     bool global = true, added;
-    for (int i = n; i < spatial; i++) sizes[i] = sizes[0];
+    TorValue *x = adaptive_input(c, spatial, sizes);
+    if (!x) return c->status;
     for (int i = 0; i < spatial; i++)
         global &= tor_int_is(c->g, sizes[i], 1), axes[i] = x->rank - spatial + i;
     if (global) {  // eager's own shortcut
@@ -203,18 +212,12 @@ static ToroidStatus import_adaptive(TorCall *c) {
 static ToroidStatus import_adaptive_max(TorCall *c) {
     TorDim sizes[TOR_MAX_RANK];
     bool added;
-    int spatial = c->row->op, n = tor_im_dims(c, 1, sizes);
-    TorValue *x = tor_im_tensor(c, 0);
-    if (c->status) return c->status;
-    if (n != spatial && n != 1)
-        return tor_im_refuse_arg(c, 1, "expected %d sizes, got %d", spatial, n);
-    if (x->rank != spatial + 1 && x->rank != spatial + 2)
-        return tor_im_refuse_arg(c, 0, "expected %d dims, got %d", spatial + 2, x->rank);
-    if (!tor_dtype_is_float(x->dtype)) return tor_im_refuse_arg(c, 0, "expected floats");
+    int spatial = c->row->op;
+    TorValue *x = adaptive_input(c, spatial, sizes);
+    if (!x) return c->status;
     for (int i = 0; i < spatial; i++)
         if (tor_int_is(c->g, x->dim[x->rank - 1 - i], 0))
             return tor_im_refuse_arg(c, 0, "a spatial dim is empty");
-    for (int i = n; i < spatial; i++) sizes[i] = sizes[0];
     x = with_batch(c, x, spatial, &added);
     TorAttr a = TOR_A_DIMS(dims, sizes, spatial);
     TorValue *r = tor_im_add(c, TOR_OP_adaptive_max_pool, &x, 1, &a, 1);
