@@ -78,6 +78,26 @@ def check(
             raise Different(f"result {i}: strides {a.stride()}, eager {b.stride()}")
 
 
+#: Ops that tell where elements are: of equal ones PyTorch promises none in particular.
+PICKS = {"argsort", "kthvalue", "median", "mode", "nanmedian", "sort", "topk"}
+
+
+def picks_equals(x: torch.Tensor, index: torch.Tensor, want: torch.Tensor) -> bool:
+    """Whether `index` points along some dim of `x` at elements that equal those at `want`.
+
+    No element may be picked twice.
+    """
+    for dim in range(x.dim()):
+        for i, w in ((index, want), (index.unsqueeze(dim), want.unsqueeze(dim))):
+            rest = [s for d, s in enumerate(x.shape) if d != dim]
+            if i.dim() != x.dim() or [s for d, s in enumerate(i.shape) if d != dim] != rest:
+                continue
+            once = bool((i.sort(dim).values.diff(dim=dim) > 0).all())
+            if once and torch.equal(x.gather(dim, i).nan_to_num(), x.gather(dim, w).nan_to_num()):
+                return True
+    return False
+
+
 def is_sound(
     got: Sequence[torch.Tensor | None],
     want: Sequence[torch.Tensor | None],

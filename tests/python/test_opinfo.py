@@ -123,3 +123,13 @@ def test_every_exclusion_names_an_op():
     assert len(EXCLUDED) <= 30
     assert set(EXCLUDED) <= {op.name for op in op_db}
     assert all(EXCLUDED.values())
+
+
+def test_any_of_equal_values_may_be_picked():
+    x = torch.tensor([[1, 3, 3], [2, 2, 0]])
+    want = torch.tensor([[2], [0]])
+    assert compare.picks_equals(x, torch.tensor([[1], [1]]), want)
+    assert compare.picks_equals(x, torch.tensor([1, 1]), want[:, 0])
+    assert not compare.picks_equals(x, torch.tensor([[0], [0]]), want)
+    twice, both = torch.tensor([[1, 1], [0, 1]]), torch.tensor([[1, 2], [0, 1]])
+    assert not compare.picks_equals(x, twice, both)
