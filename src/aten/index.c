@@ -117,6 +117,17 @@ static ToroidStatus import_index(TorCall *c) {
     return RETURN(tor_im_add(c, TOR_OP_index, ix.inputs, ix.count + 1, &a, 1));
 }
 
+/// Of x seen as one line. Known by name, since PyTorch's decomposition reads a 0-d index as a
+/// number.
+static ToroidStatus import_take(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0), *index = tor_im_index(c, tor_im_tensor(c, 1), 1);
+    if (c->status) return c->status;
+    TorDim numel = tor_value_numel(c->g, x);
+    TorValue *inputs[] = {tor_im_view(c, x, 1, &numel), index};
+    TorAttr a = TOR_A_INTS(axes, (int64_t[]){0}, 1);
+    return RETURN(tor_im_add(c, TOR_OP_index, inputs, 2, &a, 1));
+}
+
 /// x[mask] = value for a bool mask over the first dims: a where.
 static TorValue *masked_write(TorCall *c, TorValue *x, TorValue *mask, TorValue *value) {
     TorDim dims[TOR_MAX_RANK];
@@ -165,6 +176,7 @@ static const TorAtenRow rows[] = {
     {"aten.gather.default", "self, dim, index, *, sparse_grad=False", import_gather, 0},
     {"aten.index.Tensor", "self, indices", import_index, 0},
     {"aten._unsafe_index.Tensor", "self, indices", import_index, 0},
+    {"aten.take.default", "self, index", import_take, 0},
     {"aten.index_put.default", PUT, import_index_put, 0},
     {"aten.index_put_.default", PUT, import_index_put, 0},
     {"aten._unsafe_index_put.default", PUT, import_index_put, 0},
