@@ -214,6 +214,8 @@ def _decomposition_table() -> dict[Any, Callable[..., Any]]:
     from torch._decomp import _core_aten_decompositions_post_autograd
 
     table = dict(_core_aten_decompositions_post_autograd())
+    # This one takes the input for contiguous; eager writes where its strides say.
+    table.pop(torch.ops.aten.as_strided_scatter.default, None)
     # These round otherwise than eager does, linspace for integers and half types.
     for overload in torch.ops.aten.logspace.overloads():
         table.pop(getattr(torch.ops.aten.logspace, overload), None)
@@ -315,6 +317,11 @@ def is_mutable(target: Any) -> bool:
 def reads_memory(target: Any) -> bool:
     """Whether a target looks at the memory of its first argument, not only at its elements."""
     return target is torch.ops.aten.as_strided.default
+
+
+def writes_memory(target: Any) -> bool:
+    """Whether what an op writes depends on how its first argument lies in memory."""
+    return target is torch.ops.aten.as_strided_scatter.default
 
 
 # ------------------------------------------------------------------ symbolic sizes

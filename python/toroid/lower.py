@@ -206,6 +206,8 @@ class _Lowering:
             raise NotLowerable(
                 f"{node.args[1]}: it is a side effect that PyTorch orders by a token"
             )
+        if _torch.writes_memory(node.target) and not node.args[0].meta["val"].is_contiguous():
+            raise NotLowerable(f"{node.name}: it writes where eager's strides of its input say")
         if _torch.is_mutable(node.target):
             return self.write(node)
         if _torch.is_getitem(node.target):

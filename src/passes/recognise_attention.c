@@ -22,6 +22,7 @@ typedef struct {
     enum { ADDED, KEEP, DROP } kind;
     TorValue *value;
     double factor, fill;
+    int rank;  ///< of the scores where it is added or chosen: its dims count from their end
 } Term;
 
 typedef struct {
@@ -150,7 +151,7 @@ static bool find_product(Match *m, TorValue *v, double factor, bool shared, int 
     if (node->op == TOR_OP_add || node->op == TOR_OP_sub) {
         double sign = node->op == TOR_OP_sub ? -factor : factor;
         for (int i = 0; i < (node->op == TOR_OP_add ? 2 : 1); i++) {
-            Term term = {ADDED, tor_in(node, 1 - i), i == 0 ? sign : factor, 0};
+            Term term = {ADDED, tor_in(node, 1 - i), i == 0 ? sign : factor, 0, v->rank};
             if (follow(m, v, term, tor_in(node, i), factor, depth)) return true;
         }
         return false;
@@ -158,7 +159,7 @@ static bool find_product(Match *m, TorValue *v, double factor, bool shared, int 
     if (node->op != TOR_OP_where) return false;
     bool drop = scalar_of(node, 1, &fill);
     if (!drop && !scalar_of(node, 2, &fill)) return false;
-    Term term = {drop ? DROP : KEEP, tor_in(node, 0), factor, fill * factor};
+    Term term = {drop ? DROP : KEEP, tor_in(node, 0), factor, fill * factor, v->rank};
     return hides(fill, factor) && follow(m, v, term, tor_in(node, drop ? 2 : 1), factor, depth);
 }
 
@@ -203,15 +204,16 @@ static ToroidStatus add(const Match *m, TorOp op, TorValue **in, int n, const To
     return TOROID_OK;
 }
 
-/// [h, m, d] to [1, h, m, d], or to [b, h, m, d] where the heads were in the batch.
-static ToroidStatus as_4d(const Match *m, TorValue *v, TorValue **out) {
+/// What belongs to scores of `rank` dims, with four: [h, m, d] to [1, h, m, d], or [b * h, m, d] to
+/// [b, h, m, d] where the heads were in the batch at first.
+static ToroidStatus as_4d(const Match *m, TorValue *v, int rank, TorValue **out) {
     *out = v;
     if (v->rank >= 4) return TOROID_OK;
     TorGraph *g = m->g;
     TorDim dims[4];
     int extra = 4 - v->rank;
     for (int d = 0; d < 4; d++) dims[d] = d < extra ? tor_int_const(g, 1) : v->dim[d - extra];
-    if (m->scores->rank == 4 && v->rank == 3 && !tor_int_is(g, v->dim[0], 1))
+    if (m->scores->rank == 4 && rank == 3 && v->rank == 3 && !tor_int_is(g, v->dim[0], 1))
         dims[0] = m->scores->dim[0], dims[1] = m->scores->dim[1];
     TorAttr attr = TOR_A_DIMS(dims, dims, 4);
     return add(m, TOR_OP_view, &v, 1, &attr, 1, out);
@@ -233,11 +235,11 @@ static ToroidStatus make_mask(const Match *m, TorValue **out) {
     TorValue *sum = NULL;
     const Term *only = &m->term[0];
     if (m->n_terms == 1 && only->kind == KEEP && only->fill == -INFINITY)
-        return as_4d(m, only->value, out);
+        return as_4d(m, only->value, only->rank, out);
     for (int i = m->n_terms; i-- > 0;) {
         const Term *t = &m->term[i];
         TorValue *value, *x;
-        TOR_TRY(as_4d(m, t->value, &value));
+        TOR_TRY(as_4d(m, t->value, t->rank, &value));
         if (t->kind == ADDED) {
             if (t->factor != 1) {
                 TOR_TRY(number(m, t->factor, &x));
@@ -264,11 +266,11 @@ static ToroidStatus rewrite(const Match *m) {
     for (int d = 0; d < rank; d++) axes[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
     TorAttr swap = TOR_A_INTS(axes, axes, rank);
     TOR_TRY(add(m, TOR_OP_permute, (TorValue *[]){m->k_transposed}, 1, &swap, 1, &k));
-    TOR_TRY(as_4d(m, m->q, &in[0]));
-    TOR_TRY(as_4d(m, k, &in[1]));
-    TOR_TRY(as_4d(m, m->v, &in[2]));
+    TOR_TRY(as_4d(m, m->q, m->q->rank, &in[0]));
+    TOR_TRY(as_4d(m, k, k->rank, &in[1]));
+    TOR_TRY(as_4d(m, m->v, m->v->rank, &in[2]));
     TOR_TRY(make_mask(m, &mask));
-    if (mask) TOR_TRY(as_4d(m, mask, &in[3]));
+    if (mask) TOR_TRY(as_4d(m, mask, 4, &in[3]));
     TorAttr attrs[] = {TOR_A_FLOAT(scale, m->scale), TOR_A_INT(causal, 0),
                        TOR_A_INT(nan_rows, !m->safe)};
     TOR_TRY(tor_graph_add(m->g, m->output, TOR_OP_attention, in, mask ? 4 : 3, attrs, 3, 1,
