@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "passes/passes.h"
+#include "passes/rewrite.h"
 
 enum { MAX_PARTS = 6 };
 
@@ -20,34 +21,25 @@ typedef struct {
     int count;
 } Flat;
 
-static bool single_use(const TorValue *v) { return v->uses && !v->uses->next; }
-
 static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * fabs(b); }
-
-static bool scalar_of(const TorValue *v, double *number) {
-    TorScalar s;
-    if (!tor_value_number(v, &s)) return false;
-    *number = tor_dtype_is_float(s.dtype) ? s.f : (double)s.i;
-    return true;
-}
 
 /// Takes `v` apart at nodes of `op` (mul or add) that nobody else reads.
 static bool flatten(Flat *f, TorOp op, const TorValue *v, bool root) {
     double x;
     const TorNode *node = v->node;
-    if (scalar_of(v, &x)) {
+    if (tor_is_number(v, &x)) {
         f->number = op == TOR_OP_mul ? f->number * x : f->number + x;
         return true;
     }
-    if (node->op == op && (root || single_use(v)))
+    if (node->op == op && (root || tor_single_use(v)))
         return flatten(f, op, tor_in(node, 0), false) && flatten(f, op, tor_in(node, 1), false);
-    if (op == TOR_OP_mul && node->op == TOR_OP_div && (root || single_use(v)) &&
-        scalar_of(tor_in(node, 1), &x) && x != 0) {
+    if (op == TOR_OP_mul && node->op == TOR_OP_div && (root || tor_single_use(v)) &&
+        tor_is_number(tor_in(node, 1), &x) && x != 0) {
         f->number /= x;
         return flatten(f, op, tor_in(node, 0), false);
     }
-    if (op == TOR_OP_mul && node->op == TOR_OP_pow && (root || single_use(v)) &&
-        scalar_of(tor_in(node, 1), &x) && (x == 2 || x == 3)) {
+    if (op == TOR_OP_mul && node->op == TOR_OP_pow && (root || tor_single_use(v)) &&
+        tor_is_number(tor_in(node, 1), &x) && (x == 2 || x == 3)) {
         for (int i = 0; i < (int)x; i++)
             if (!flatten(f, op, tor_in(node, 0), false)) return false;
         return true;
@@ -96,8 +88,8 @@ static bool is_cubic(const TorValue *v, const TorValue *x) {
 /// The op that 0.5 * x * gate is, or TOR_OP_COUNT.
 static TorOp gelu(const TorValue *x, const TorValue *gate) {
     Flat s, f;
-    if (!single_use(gate) || !sum(&s, gate) || s.number != 1 || s.count != 1 ||
-        !single_use(s.part[0]))
+    if (!tor_single_use(gate) || !sum(&s, gate) || s.number != 1 || s.count != 1 ||
+        !tor_single_use(s.part[0]))
         return TOR_OP_COUNT;
     const TorNode *node = s.part[0]->node;
     if (node->op == TOR_OP_tanh && is_cubic(tor_in(node, 0), x)) return TOR_OP_gelu_tanh;
@@ -109,25 +101,26 @@ static TorOp gelu(const TorValue *x, const TorValue *gate) {
 
 /// Is `v` sigmoid(x)?
 static bool is_sigmoid(const TorValue *v, const TorValue *x) {
-    return single_use(v) && v->node->op == TOR_OP_sigmoid && tor_in(v->node, 0) == x;
+    return tor_single_use(v) && v->node->op == TOR_OP_sigmoid && tor_in(v->node, 0) == x;
 }
 
 /// x / (1 + exp(-x))?
 static bool is_quotient_silu(const TorNode *node) {
     const TorValue *x = tor_in(node, 0);
     Flat s;
-    if (!single_use(tor_in(node, 1)) || !sum(&s, tor_in(node, 1)) || s.number != 1 || s.count != 1)
+    if (!tor_single_use(tor_in(node, 1)) || !sum(&s, tor_in(node, 1)) || s.number != 1 ||
+        s.count != 1)
         return false;
     const TorNode *exp = s.part[0]->node;
-    if (exp->op != TOR_OP_exp || !single_use(s.part[0])) return false;
+    if (exp->op != TOR_OP_exp || !tor_single_use(s.part[0])) return false;
     const TorNode *neg = tor_in(exp, 0)->node;
-    return neg->op == TOR_OP_neg && single_use(tor_in(exp, 0)) && tor_in(neg, 0) == x;
+    return neg->op == TOR_OP_neg && tor_single_use(tor_in(exp, 0)) && tor_in(neg, 0) == x;
 }
 
 /// The function that `node` ends the spelling of, with its argument; TOR_OP_COUNT for none.
 static TorOp recognise(const TorNode *node, const TorValue **x) {
     double divisor;
-    if (node->op == TOR_OP_div && !scalar_of(tor_in(node, 1), &divisor)) {
+    if (node->op == TOR_OP_div && !tor_is_number(tor_in(node, 1), &divisor)) {
         *x = tor_in(node, 0);
         return is_quotient_silu(node) ? TOR_OP_silu : TOR_OP_COUNT;
     }

@@ -10,9 +10,9 @@
 // The walk goes from the softmax down to the product and notes what is added on its way; of that
 // one mask is made, from the product's end on, since a choice hides what was added before it.
 #include <math.h>
-#include <string.h>
 
 #include "passes/passes.h"
+#include "passes/rewrite.h"
 
 enum { MAX_TERMS = 6 };
 
@@ -37,27 +37,18 @@ typedef struct {
     TorNode *output;  ///< the second matmul
 } Match;
 
-static bool single_use(const TorValue *v) { return v->uses && !v->uses->next; }
-
-static bool scalar_of(const TorNode *node, int i, double *number) {
-    TorScalar s;
-    if (!tor_value_number(tor_in(node, i), &s)) return false;
-    *number = tor_dtype_is_float(s.dtype) ? s.f : (double)s.i;
-    return true;
-}
-
 /// The operand that a mul or div by a number scales; NULL if the node is neither.
 static TorValue *scaled(const TorNode *node, double *scale) {
     double x;
-    if (node->op == TOR_OP_mul && scalar_of(node, 1, &x)) {
+    if (node->op == TOR_OP_mul && tor_is_number(tor_in(node, 1), &x)) {
         *scale *= x;
         return tor_in(node, 0);
     }
-    if (node->op == TOR_OP_mul && scalar_of(node, 0, &x)) {
+    if (node->op == TOR_OP_mul && tor_is_number(tor_in(node, 0), &x)) {
         *scale *= x;
         return tor_in(node, 1);
     }
-    if (node->op == TOR_OP_div && scalar_of(node, 1, &x) && x != 0) {
+    if (node->op == TOR_OP_div && tor_is_number(tor_in(node, 1), &x) && x != 0) {
         *scale /= x;
         return tor_in(node, 0);
     }
@@ -82,15 +73,15 @@ static bool mask_fits(const TorGraph *g, const TorValue *mask, const TorValue *s
 static TorValue *without_guard(TorValue *p) {
     const TorNode *node = p->node;
     double zero, least;
-    if (node->op != TOR_OP_where || !scalar_of(node, 1, &zero) || zero != 0) return p;
+    if (node->op != TOR_OP_where || !tor_is_number(tor_in(node, 1), &zero) || zero != 0) return p;
     TorValue *softmax = tor_in(node, 2), *dead = tor_in(node, 0);
-    if (softmax->node->op != TOR_OP_softmax || !single_use(softmax) ||
-        dead->node->op != TOR_OP_all || !single_use(dead))
+    if (softmax->node->op != TOR_OP_softmax || !tor_single_use(softmax) ||
+        dead->node->op != TOR_OP_all || !tor_single_use(dead))
         return p;
     const TorNode *eq = tor_in(dead->node, 0)->node;
-    bool guard = eq->op == TOR_OP_eq && single_use(eq->outputs[0]) &&
-                 tor_in(eq, 0) == tor_in(softmax->node, 0) && scalar_of(eq, 1, &least) &&
-                 least == -INFINITY;
+    bool guard = eq->op == TOR_OP_eq && tor_single_use(eq->outputs[0]) &&
+                 tor_in(eq, 0) == tor_in(softmax->node, 0) &&
+                 tor_is_number(tor_in(eq, 1), &least) && least == -INFINITY;
     return guard ? softmax : p;
 }
 
@@ -132,7 +123,7 @@ static bool hides(double fill, double factor) { return factor > 0 && fill * fact
 static bool find_product(Match *m, TorValue *v, double factor, bool shared, int depth) {
     const TorNode *node = v->node;
     double fill, scale = factor;
-    if ((!shared && !single_use(v)) || depth == 0 ||
+    if ((!shared && !tor_single_use(v)) || depth == 0 ||
         (v->dtype != TOR_float32 && v->dtype != m->type))
         return false;
     TorValue *inner = cast_between(node, m->type, TOR_float32);
@@ -157,8 +148,8 @@ static bool find_product(Match *m, TorValue *v, double factor, bool shared, int 
         return false;
     }
     if (node->op != TOR_OP_where) return false;
-    bool drop = scalar_of(node, 1, &fill);
-    if (!drop && !scalar_of(node, 2, &fill)) return false;
+    bool drop = tor_is_number(tor_in(node, 1), &fill);
+    if (!drop && !tor_is_number(tor_in(node, 2), &fill)) return false;
     Term term = {drop ? DROP : KEEP, tor_in(node, 0), factor, fill * factor, v->rank};
     return hides(fill, factor) && follow(m, v, term, tor_in(node, drop ? 2 : 1), factor, depth);
 }
@@ -167,7 +158,7 @@ static bool match(Match *m, TorNode *output) {
     m->type = output->outputs[0]->dtype;
     if (m->type != TOR_float32 && !tor_dtype_is_half(m->type)) return false;
     TorValue *guarded = tor_in(output, 0), *wide = NULL;
-    if (m->type != TOR_float32 && single_use(guarded))
+    if (m->type != TOR_float32 && tor_single_use(guarded))
         wide = cast_between(guarded->node, TOR_float32, m->type);
     if (wide) guarded = wide;
     TorValue *p = without_guard(guarded);
@@ -175,7 +166,7 @@ static bool match(Match *m, TorNode *output) {
     m->output = output;
     m->safe = guarded != p;
     if (p->rank < 3 || p->rank > 4) return false;
-    if (p->node->op != TOR_OP_softmax || !single_use(guarded) || !single_use(p) ||
+    if (p->node->op != TOR_OP_softmax || !tor_single_use(guarded) || !tor_single_use(p) ||
         tor_attr_int(p->node, TOR_ATTR_axis, 0) != p->rank - 1)
         return false;
     TorValue *s = tor_in(p->node, 0);

@@ -37,3 +37,10 @@ bool tor_is_weak_number(const TorValue *v) {
     return v->rank == 0 && v->node->op == TOR_OP_constant &&
            tor_attr_int(v->node, TOR_ATTR_weak, 0) == 1;
 }
+
+bool tor_is_number(const TorValue *v, double *number) {
+    TorScalar s;
+    if (!tor_value_number(v, &s)) return false;
+    *number = tor_scalar_cast(s, TOR_float64).f;
+    return true;
+}

@@ -30,6 +30,8 @@ void tor_rewrite_replace(TorRewrite *r, TorValue *value);
 ToroidStatus tor_rewrite_edited(TorRewrite *r);
 
 static inline bool tor_single_use(const TorValue *v) { return v->uses && !v->uses->next; }
+/// Is `v` one number, known now? Integers and bools are converted.
+bool tor_is_number(const TorValue *v, double *number);
 /// Takes no space of its own among a scalar function's operands: a Python number.
 bool tor_is_weak_number(const TorValue *v);
 

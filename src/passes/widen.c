@@ -4,8 +4,6 @@
 // What it costs is little: the cast of a frozen weight belongs to the prologue, the rounding to the
 // epilogue, and an operand's cast to whatever program makes it. For that, a cast goes above the
 // views of its operand.
-#include <string.h>
-
 #include "passes/passes.h"
 
 static ToroidStatus add(TorGraph *g, TorNode *before, TorOp op, TorValue *x, const TorAttr *attrs,
