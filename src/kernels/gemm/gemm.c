@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "kernels/gemm/contract.h"
+#include "kernels/gemm/split.h"
 
 #define TOR_GEMM_KERNEL(symbol, level, needs, rows, cols, flags) \
     void symbol(const TorGemmTile *tile);
@@ -54,11 +54,6 @@ int64_t tor_gemm_panel(void) { return find(TOR_GEMM_PACKED, 0)->nr; }
 // Multiply-adds of a core in a cycle, for panels of nr columns.
 static double multiply_adds(int64_t nr) { return nr >= 32 ? 32 : nr >= 16 ? 16 : 8; }
 
-static int64_t even_part(int64_t size, int64_t most, int64_t multiple) {
-    if (size <= most) return TOR_MAX(size, 1);
-    return tor_round_up(tor_ceil_div(size, tor_ceil_div(size, most)), multiple);
-}
-
 static bool own_accumulator(const TorEpilogue *e) {
     const TorProgram *p = e->program;
     return !(p->n_outputs > 0 && p->output_type[0] == TOR_float32 &&
@@ -70,8 +65,7 @@ void tor_gemm_bind(TorGemmArgs *args) {
     int64_t m = args->m, n = args->n, k = args->k;
     const TorGemmKernel *packed = find(TOR_GEMM_PACKED, 0);
 
-    plan->batches = 1;
-    for (int d = 0; d < args->batch_rank; d++) plan->batches *= args->batch_size[d];
+    plan->batches = tor_gemm_batches(args);
 
     // Strided b is read in place by few tiles of rows; more of them are worth a dense copy of it.
     bool in_place = !args->b_packed && args->b_col == 1 && m <= 2 * packed->mr && n >= packed->nr;
@@ -94,9 +88,10 @@ void tor_gemm_bind(TorGemmArgs *args) {
     int64_t l2 = (int64_t)tor_cpu_l2();
     bool once = m <= mr, few = m <= 4 * mr;
     if (!args->kc)
-        args->kc = once && !args->pack_a && !plan->copy_b
-                       ? plan->k_part
-                       : even_part(plan->k_part, TOR_MIN(few ? 256 : 768, l2 / 6 / (nr * 4)), 8);
+        args->kc =
+            once && !args->pack_a && !plan->copy_b
+                ? plan->k_part
+                : tor_gemm_even_part(plan->k_part, TOR_MIN(few ? 256 : 768, l2 / 6 / (nr * 4)), 8);
     // a whose rows fall into few sets of the cache is copied.
     bool clash = args->a_row % 512 == 0 && plan->panels >= 8 && !few;
     plan->copy_a = args->pack_a || args->a_col != 1 || clash;
@@ -107,7 +102,7 @@ void tor_gemm_bind(TorGemmArgs *args) {
     int64_t rows = TOR_MIN(l2 / 2 / (args->kc * 4), high);
     rows = TOR_MAX(rows, 2 * mr);
     if (!args->mc) {
-        args->mc = even_part(m, rows, mr);
+        args->mc = tor_gemm_even_part(m, rows, mr);
         // Enough units for many threads, if the problem is large.
         while (args->mc >= high / 2 &&
                plan->batches * plan->panels * tor_ceil_div(m, args->mc) < 48)
@@ -161,20 +156,14 @@ typedef struct {
 static void locate(Block *block, int64_t batch, int64_t row) {
     const TorGemmArgs *args = block->args;
     const TorEpilogue *e = args->epilogue;
-    int64_t a = 0, b = 0, c = 0, bias = 0, rest = batch;
-    for (int d = args->batch_rank - 1; d >= 0; d--) {
-        int64_t at = rest % args->batch_size[d];
-        rest /= args->batch_size[d];
-        a += at * args->a_batch[d], b += at * args->b_batch[d];
-        c += at * args->c_batch[d], bias += at * args->bias_batch[d];
-    }
+    TorGemmOffsets at = tor_gemm_offsets(args, batch);
     block->batch = batch, block->row = row;
-    block->a = args->pack_a ? NULL : args->a + a + row * args->a_row;
-    block->b = args->b + b;
-    block->bias = args->bias ? args->bias + bias : NULL;
+    block->a = args->pack_a ? NULL : args->a + at.a + row * args->a_row;
+    block->b = args->b + at.b;
+    block->bias = args->bias ? args->bias + at.bias : NULL;
     if (!e) {
         block->c_row = args->c_row;
-        block->c = args->c + c + row * args->c_row;
+        block->c = args->c + at.c + row * args->c_row;
     } else if (!args->plan.own_c) {
         int out = e->program->n_inputs;
         block->c_row = e->row_stride[out];

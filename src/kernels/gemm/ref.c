@@ -20,25 +20,41 @@ static float element(const TorGemmArgs *args, int64_t batch, int64_t a_at, int64
     return (float)sum;
 }
 
-void tor_gemm_run_ref(const TorGemmArgs *args, void *epilogue_scratch) {
+// The drivers' own arithmetic is under test, so the oracle has another.
+typedef struct {
+    int64_t a, b, c, bias;
+} Offsets;
+
+static int64_t batches_of(const TorGemmArgs *args) {
     int64_t batches = 1;
     for (int d = 0; d < args->batch_rank; d++) batches *= args->batch_size[d];
+    return batches;
+}
+
+static Offsets offsets_of(const TorGemmArgs *args, int64_t batch) {
+    Offsets at = {0};
+    for (int d = args->batch_rank - 1; d >= 0; batch /= args->batch_size[d--]) {
+        int64_t i = batch % args->batch_size[d];
+        at.a += i * args->a_batch[d];
+        at.b += i * args->b_batch[d];
+        at.c += i * args->c_batch[d];
+        at.bias += i * args->bias_batch[d];
+    }
+    return at;
+}
+
+void tor_gemm_run_ref(const TorGemmArgs *args, void *epilogue_scratch) {
+    const int64_t batches = batches_of(args);
     for (int64_t batch = 0; batch < batches; batch++) {
-        int64_t a = 0, b = 0, c = 0, bias = 0, rest = batch;
-        for (int d = args->batch_rank - 1; d >= 0; d--) {
-            int64_t at = rest % args->batch_size[d];
-            rest /= args->batch_size[d];
-            a += at * args->a_batch[d], b += at * args->b_batch[d];
-            c += at * args->c_batch[d], bias += at * args->bias_batch[d];
-        }
+        Offsets at = offsets_of(args, batch);
         for (int64_t i = 0; i < args->m; i++) {
             for (int64_t j = 0; j < args->n; j++) {
-                float x = element(args, batch, a, b, i, j);
-                if (args->bias) x += args->bias[bias + j];
+                float x = element(args, batch, at.a, at.b, i, j);
+                if (args->bias) x += args->bias[at.bias + j];
                 if (args->epilogue)
                     tor_epilogue_run(args->epilogue, batch, i, 1, j, 1, &x, 1, epilogue_scratch);
                 else
-                    args->c[c + i * args->c_row + j] = x;
+                    args->c[at.c + i * args->c_row + j] = x;
             }
         }
     }
@@ -81,24 +97,17 @@ static TorScalar typed_element(const Typed *t, int64_t i, int64_t j, TorScalar s
 }
 
 void tor_gemm_typed_run_ref(const TorGemmArgs *args, TorDtype dtype) {
-    int64_t batches = 1;
-    for (int d = 0; d < args->batch_rank; d++) batches *= args->batch_size[d];
+    const int64_t batches = batches_of(args);
     for (int64_t batch = 0; batch < batches; batch++) {
-        Typed t = {.args = args, .dtype = dtype, .batch = batch};
-        int64_t c = 0, bias = 0, rest = batch;
-        for (int d = args->batch_rank - 1; d >= 0; d--) {
-            int64_t at = rest % args->batch_size[d];
-            rest /= args->batch_size[d];
-            t.a += at * args->a_batch[d], t.b += at * args->b_batch[d];
-            c += at * args->c_batch[d], bias += at * args->bias_batch[d];
-        }
+        Offsets at = offsets_of(args, batch);
+        Typed t = {.args = args, .dtype = dtype, .batch = batch, .a = at.a, .b = at.b};
         for (int64_t i = 0; i < args->m; i++)
             for (int64_t j = 0; j < args->n; j++) {
                 TorScalar zero = {.dtype = dtype},
-                          sum = typed_element(&t, i, j,
-                                              args->bias ? load(&t, args->bias, bias + j) : zero);
+                          sum = typed_element(
+                              &t, i, j, args->bias ? load(&t, args->bias, at.bias + j) : zero);
                 tor_scalar_store(
-                    (char *)args->c + (c + i * args->c_row + j) * (int64_t)tor_dtype_size(dtype),
+                    (char *)args->c + (at.c + i * args->c_row + j) * (int64_t)tor_dtype_size(dtype),
                     sum);
             }
     }

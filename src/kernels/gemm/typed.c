@@ -2,7 +2,7 @@
 // columns of one matrix; b comes in strides and is copied, panel by panel, where more than a few
 // rows use it.
 #include "base/cpu.h"
-#include "kernels/gemm/contract.h"
+#include "kernels/gemm/split.h"
 
 #define TOR_GEMM_TYPED(symbol, is_float, bytes, needs, cols) TorGemmBlockFn symbol;
 #include "typed.inc"
@@ -40,22 +40,16 @@ enum {
     ITEM_WORK = 32768  ///< multiply-adds that are worth a thread
 };
 
-static int64_t even_part(int64_t size, int64_t most, int64_t multiple) {
-    if (size <= most) return TOR_MAX(size, 1);
-    return tor_round_up(tor_ceil_div(size, tor_ceil_div(size, most)), multiple);
-}
-
 void tor_gemm_typed_bind(TorGemmArgs *args, TorDtype dtype) {
     __typeof__(args->plan) *plan = &args->plan;
     const TorGemmTypedKernel *kernel = args->typed ? args->typed : find(dtype);
     args->typed = kernel;
-    plan->batches = 1;
-    for (int d = 0; d < args->batch_rank; d++) plan->batches *= args->batch_size[d];
+    plan->batches = tor_gemm_batches(args);
     plan->copy_a = args->pack_a || args->a_col != 1;
     plan->copy_b = args->b_col != 1 || args->m > 2 * kernel->mr;
     plan->dots = !plan->copy_a && args->b_row == 1 && args->m <= 2 && args->k > 0;
-    args->kc = even_part(args->k, KC, 8);
-    args->mc = even_part(args->m, MC, kernel->mr);
+    args->kc = tor_gemm_even_part(args->k, KC, 8);
+    args->mc = tor_gemm_even_part(args->m, MC, kernel->mr);
     plan->m_blocks = tor_ceil_div(args->m, args->mc);
     plan->panels = tor_ceil_div(args->n, kernel->nr);
     int64_t wide = TOR_MAX(plan->panels, 1), rest = plan->batches * plan->m_blocks;
@@ -80,17 +74,12 @@ void tor_gemm_typed_run(const void *void_args, int64_t begin, int64_t end, void 
         TorGemmBlock at = {.batch = block / args->plan.m_blocks,
                            .row = m_block * args->mc,
                            .col = unit % n_blocks * args->nc};
+        TorGemmOffsets matrix = tor_gemm_offsets(args, at.batch);
         at.rows = TOR_MIN(args->mc, args->m - at.row);
         at.cols = TOR_MIN(args->nc, args->n - at.col);
-        int64_t rest = at.batch;
-        for (int d = args->batch_rank - 1; d >= 0; d--) {
-            int64_t i = rest % args->batch_size[d];
-            rest /= args->batch_size[d];
-            at.a += i * args->a_batch[d], at.b += i * args->b_batch[d];
-            at.c += i * args->c_batch[d], at.bias += i * args->bias_batch[d];
-        }
-        at.a += at.row * args->a_row;
-        at.c += at.row * args->c_row;
+        at.a = matrix.a + at.row * args->a_row;
+        at.c = matrix.c + at.row * args->c_row;
+        at.b = matrix.b, at.bias = matrix.bias;
         args->typed->run(args, &at, scratch);
     }
 }
