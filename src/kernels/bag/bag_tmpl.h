@@ -1,20 +1,15 @@
-// Template, included once for each type with T (in memory), WIDE (computed in), LOAD, STORE, NAME
-// and SYMBOL defined.
+// Template of base/each_float.h.
 
-#define BAG_FN_(name, type) name##_##type
-#define BAG_FN__(name, type) BAG_FN_(name, type)
-#define BAG_FN(name) BAG_FN__(name, NAME)
-
-static inline void BAG_FN(add)(WIDE *restrict sum, const T *restrict row, int64_t col,
-                               int64_t width, WIDE factor) {
+static inline void FN(add)(WIDE *restrict sum, const T *restrict row, int64_t col, int64_t width,
+                           WIDE factor) {
     if (col == 1)
         for (int64_t j = 0; j < width; j++) sum[j] += factor * LOAD(row[j]);
     else
         for (int64_t j = 0; j < width; j++) sum[j] += factor * LOAD(row[j * col]);
 }
 
-static inline void BAG_FN(most)(WIDE *restrict most, const T *restrict row, int64_t col,
-                                int64_t width, bool first) {
+static inline void FN(most)(WIDE *restrict most, const T *restrict row, int64_t col, int64_t width,
+                            bool first) {
     for (int64_t j = 0; j < width; j++) {
         WIDE value = LOAD(row[j * col]);
         most[j] = first || value > most[j] || value != value ? value : most[j];
@@ -22,7 +17,7 @@ static inline void BAG_FN(most)(WIDE *restrict most, const T *restrict row, int6
 }
 
 /// Asks for the row of an index that comes soon: rows lie anywhere.
-static inline void BAG_FN(prefetch)(const TorBagArgs *args, int64_t i) {
+static inline void FN(prefetch)(const TorBagArgs *args, int64_t i) {
     if (i >= args->count || args->w_col != 1) return;
     int64_t at = tor_bag_integer(args, args->index, i * args->index_stride);
     if (at < 0 || at >= args->rows) return;
@@ -31,7 +26,7 @@ static inline void BAG_FN(prefetch)(const TorBagArgs *args, int64_t i) {
         __builtin_prefetch(row + j);
 }
 
-static void BAG_FN(one)(const TorBagArgs *args, int64_t bag, WIDE *restrict sum) {
+static void FN(one)(const TorBagArgs *args, int64_t bag, WIDE *restrict sum) {
     int64_t first, end, width = args->width, used = 0;
     tor_bag_range(args, bag, &first, &end);
     for (int64_t j = 0; j < width; j++) sum[j] = 0;
@@ -41,15 +36,15 @@ static void BAG_FN(one)(const TorBagArgs *args, int64_t bag, WIDE *restrict sum)
             __atomic_store_n(args->error, 1, __ATOMIC_RELAXED);
             continue;
         }
-        BAG_FN(prefetch)(args, i + 8);
+        FN(prefetch)(args, i + 8);
         if (at == args->padding_idx) continue;
         const T *row = (const T *)args->w + at * args->w_row;
         WIDE factor = 1;
         if (args->factor) factor = LOAD(((const T *)args->factor)[i * args->factor_stride]);
         if (args->mode == TOR_BAG_max)
-            BAG_FN(most)(sum, row, args->w_col, width, used == 0);
+            FN(most)(sum, row, args->w_col, width, used == 0);
         else
-            BAG_FN(add)(sum, row, args->w_col, width, factor);
+            FN(add)(sum, row, args->w_col, width, factor);
         used++;
     }
     T *y = (T *)args->y + bag * args->y_row;
@@ -59,15 +54,5 @@ static void BAG_FN(one)(const TorBagArgs *args, int64_t bag, WIDE *restrict sum)
 
 void TOR_KERNEL(SYMBOL)(const void *arg, int64_t begin, int64_t end, void *scratch);
 void TOR_KERNEL(SYMBOL)(const void *arg, int64_t begin, int64_t end, void *scratch) {
-    for (int64_t bag = begin; bag < end; bag++) BAG_FN(one)(arg, bag, scratch);
+    for (int64_t bag = begin; bag < end; bag++) FN(one)(arg, bag, scratch);
 }
-
-#undef BAG_FN_
-#undef BAG_FN__
-#undef BAG_FN
-#undef T
-#undef WIDE
-#undef LOAD
-#undef STORE
-#undef NAME
-#undef SYMBOL

@@ -1,5 +1,4 @@
-// Template, included once for each type with T (in memory), WIDE (computed in), LOAD, STORE, NAME
-// and SYMBOL defined.
+// Template of base/each_float.h.
 #include "kernels/grid/taps_tmpl.h"
 
 /// Pixels whose taps are made before their channels are walked.
@@ -56,9 +55,3 @@ void TOR_KERNEL(SYMBOL)(const void *arg, int64_t begin, int64_t end, void *scrat
 #undef GRID_FN_
 #undef GRID_FN__
 #undef GRID_FN
-#undef T
-#undef WIDE
-#undef LOAD
-#undef STORE
-#undef NAME
-#undef SYMBOL

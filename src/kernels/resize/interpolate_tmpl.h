@@ -1,9 +1,5 @@
-// Template, included once for each type with T (in memory), WIDE (computed in), LOAD, STORE,
-// NAME and SYMBOL (the kernel's, without its level) defined.
+// Template of base/each_float.h.
 
-#define FN_(name, type) name##_##type
-#define FN__(name, type) FN_(name, type)
-#define FN(name) FN__(name, NAME)
 #define RUN TOR_KERNEL(SYMBOL)
 
 /// Tables of one run, in scratch.
@@ -128,12 +124,3 @@ void RUN(const void *arg, int64_t begin, int64_t end, void *scratch) {
 }
 
 #undef RUN
-#undef FN_
-#undef FN__
-#undef FN
-#undef T
-#undef WIDE
-#undef LOAD
-#undef STORE
-#undef NAME
-#undef SYMBOL
