@@ -200,12 +200,9 @@ ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs) {
 
 // ---------------------------------------------------------------- run
 
-/// What a kernel raised: indices out of range and, in pointwise steps, division of integers by 0.
 static ToroidStatus step_error(const TorContext *c, size_t step) {
     const TorStep *s = &c->plan->steps[step];
-    ToroidStatus status = tor_index_error(s, c->args + s->args_at);
-    if (status == TOROID_OK) status = tor_bag_error(s, c->error);
-    return status == TOROID_OK ? tor_invalid("ZeroDivisionError") : status;
+    return s->kind->raised(s, c->args + s->args_at, c->error);
 }
 
 static void log_time(const TorContext *c, size_t call, double seconds) {

@@ -31,15 +31,16 @@ static const char *bag_kernel(const void *args) {
     return row ? row->name : NULL;
 }
 
-static const TorStepKind bag_kind = {.name = "bag", .bind = bind_bag, .kernel = bag_kernel};
-
-ToroidStatus tor_bag_error(const TorStep *step, int error) {
-    if (step->kind != &bag_kind || !error) return TOROID_OK;
+static ToroidStatus bag_raised(const TorStep *step, const void *args, int error) {
+    (void)step, (void)args;
     return error == 1 ? tor_invalid("index out of range of the weight's rows (embedding_bag)")
                       : tor_invalid(
                             "offsets must start at 0, ascend and stay within the indices "
                             "(embedding_bag)");
 }
+
+static const TorStepKind bag_kind = {
+    .name = "bag", .bind = bind_bag, .kernel = bag_kernel, .raised = bag_raised};
 
 ToroidStatus tor_lower_bag(TorPlan *plan, const TorNode *node) {
     static const size_t fields[] = {offsetof(TorBagArgs, w), offsetof(TorBagArgs, index),

@@ -48,22 +48,21 @@ static const char *index_kernel(const void *args) {
     return kernel ? tor_index_kernel_name(kernel) : NULL;
 }
 
-static const TorStepKind gather_kind = {
-    .name = "gather", .bind = bind_index, .kernel = index_kernel};
-static const TorStepKind scatter_kind = {
-    .name = "scatter", .bind = bind_index, .kernel = index_kernel};
-
-ToroidStatus tor_index_error(const TorStep *step, const void *args) {
+static ToroidStatus index_raised(const TorStep *step, const void *args, int error) {
     int which;
     int64_t value;
-    if ((step->kind != &gather_kind && step->kind != &scatter_kind) ||
-        !tor_index_find_error(args, &which, &value))
-        return TOROID_OK;
+    (void)error;
+    if (!tor_index_find_error(args, &which, &value)) return tor_invalid("index out of range");
     const TorIndexArgs *a = args;
     return tor_invalid("index %" PRId64 " is out of range for an axis of size %" PRId64 " (%s, %s)",
                        value, a->axis_size[which], tor_op_name(step->node->op),
                        step->node->origin ? step->node->origin : "made by a pass");
 }
+
+static const TorStepKind gather_kind = {
+    .name = "gather", .bind = bind_index, .kernel = index_kernel, .raised = index_raised};
+static const TorStepKind scatter_kind = {
+    .name = "scatter", .bind = bind_index, .kernel = index_kernel, .raised = index_raised};
 
 /// The dims of the loop nest and where each of them moves data, other and indices.
 typedef struct {

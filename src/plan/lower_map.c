@@ -27,8 +27,14 @@ static void bind_map(const void *data, TorBinder *b) {
     tor_bind_region(b, tor_map_run, args, args->items);
 }
 
-static const TorStepKind map_kind = {.name = "map", .bind = bind_map};
-static const TorStepKind rows_kind = {.name = "rows", .bind = bind_map};
+/// The one thing that a program raises.
+static ToroidStatus divided_by_zero(const TorStep *step, const void *args, int error) {
+    (void)step, (void)args, (void)error;
+    return tor_invalid("ZeroDivisionError");
+}
+
+static const TorStepKind map_kind = {.name = "map", .bind = bind_map, .raised = divided_by_zero};
+static const TorStepKind rows_kind = {.name = "rows", .bind = bind_map, .raised = divided_by_zero};
 
 ToroidStatus tor_lower_fused(TorPlan *plan, const TorNode *node) {
     const TorProgram *program = tor_attr(node, TOR_ATTR_program)->blob;

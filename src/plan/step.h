@@ -52,12 +52,14 @@ enum { TOR_STEP_REGIONS = 2 };
 typedef struct {
     const int64_t *ints;  ///< the graph's integers
     void *args;           ///< of the step; cleared when the context was made, kept between binds
-    int *error;           ///< a kernel may raise it: an index out of range
+    int *error;           ///< a kernel may raise it: see TorStepKind.raised
     TorRegionCall calls[TOR_STEP_REGIONS];
     int n_calls;
     size_t scratch_bytes;  ///< a thread
     size_t shared_bytes;   ///< workspace for all threads of the step
 } TorBinder;
+
+typedef struct TorStep TorStep;
 
 typedef struct {
     const char *name;
@@ -65,15 +67,17 @@ typedef struct {
     void (*bind)(const void *data, TorBinder *binder);
     /// The kernel row chosen, for tables; NULL: none to tell.
     const char *(*kernel)(const void *args);
+    /// The message for what the step's kernel left in the error flag; NULL where none raises it.
+    ToroidStatus (*raised)(const TorStep *step, const void *args, int error);
 } TorStepKind;
 
-typedef struct {
+struct TorStep {
     const TorStepKind *kind;
     const TorNode *node;
     const void *data;  ///< what lowering knew
     size_t args_at, args_bytes;
     size_t shared_at;  ///< field that takes the workspace, from args_at; SIZE_MAX: none
-} TorStep;
+};
 
 struct TorPlan {
     TorGraph *g;
@@ -159,9 +163,5 @@ const void *tor_context_args(const TorContext *c, size_t step);
 
 /// Runs an external step; `args` are its bound arguments.
 ToroidStatus tor_external_run(const TorPlan *plan, const void *args, void *token);
-/// The message for an index step that raised the error flag; TOROID_OK if it was not this one.
-ToroidStatus tor_index_error(const TorStep *step, const void *args);
-/// The same for an embedding_bag; its error flag is `error`.
-ToroidStatus tor_bag_error(const TorStep *step, int error);
 
 #endif
