@@ -6,17 +6,31 @@
 #include "plan/spatial.h"
 #include "plan/step.h"
 
-/// A [b, c, spatial...] view as the kernels want it.
+/// x and y, [b, c, spatial...], as the kernels want them.
 typedef struct {
-    TorDim size[3], stride[5];
+    TorDim batch, channels, in_size[3], out_size[3], x_stride[5], y_stride[5];
 } Planes;
 
-static Planes planes_of(TorGraph *g, const TorView *view) {
-    Planes p;
-    tor_spatial_dims(g, view->rank - 2, view->dim + 2, p.size);
-    tor_spatial_strides(g, view->rank - 2, view->stride, p.stride);
+static Planes planes_of(TorGraph *g, const TorView *x, const TorView *y) {
+    Planes p = {.batch = x->dim[0], .channels = x->dim[1]};
+    int spatial = x->rank - 2;
+    tor_spatial_dims(g, spatial, x->dim + 2, p.in_size);
+    tor_spatial_dims(g, spatial, y->dim + 2, p.out_size);
+    tor_spatial_strides(g, spatial, x->stride, p.x_stride);
+    tor_spatial_strides(g, spatial, y->stride, p.y_stride);
     return p;
 }
+
+// The arguments of both families name these fields alike.
+#define BIND_PLANES(ints, planes, args)                               \
+    do {                                                              \
+        (args)->batch = (ints)[(planes)->batch];                      \
+        (args)->channels = (ints)[(planes)->channels];                \
+        tor_bind_dims(ints, (planes)->in_size, 3, (args)->in_size);   \
+        tor_bind_dims(ints, (planes)->out_size, 3, (args)->out_size); \
+        tor_bind_dims(ints, (planes)->x_stride, 5, (args)->x_stride); \
+        tor_bind_dims(ints, (planes)->y_stride, 5, (args)->y_stride); \
+    } while (0)
 
 static int index_of(const char *name, const char *const *names, int count) {
     for (int i = 0; i < count; i++)
@@ -28,20 +42,14 @@ static int index_of(const char *name, const char *const *names, int count) {
 
 typedef struct {
     TorResizeArgs fixed;
-    TorDim batch, channels;
-    Planes x, y;
+    Planes planes;
 } ResizeData;
 
 static void bind_resize(const void *data, TorBinder *b) {
     const ResizeData *d = data;
     TorResizeArgs *args = b->args;
     *args = d->fixed;
-    args->batch = b->ints[d->batch];
-    args->channels = b->ints[d->channels];
-    tor_bind_dims(b->ints, d->x.size, 3, args->in_size);
-    tor_bind_dims(b->ints, d->y.size, 3, args->out_size);
-    tor_bind_dims(b->ints, d->x.stride, 5, args->x_stride);
-    tor_bind_dims(b->ints, d->y.stride, 5, args->y_stride);
+    BIND_PLANES(b->ints, &d->planes, args);
     tor_resize_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_resize_run, args, args->items);
@@ -72,8 +80,7 @@ ToroidStatus tor_lower_resize(TorPlan *plan, const TorNode *node) {
     d->fixed.align_corners = tor_attr_int(node, TOR_ATTR_align_corners, 0);
     memcpy(d->fixed.scale + (3 - spatial), tor_attr(node, TOR_ATTR_scales)->blob,
            (size_t)spatial * sizeof(double));
-    d->batch = x.dim[0], d->channels = x.dim[1];
-    d->x = planes_of(plan->g, &x), d->y = planes_of(plan->g, &y);
+    d->planes = planes_of(plan->g, &x, &y);
     const char *reason;
     return tor_resize_supported(&d->fixed, &reason) ? TOROID_OK : tor_refuse("%s", reason);
 }
@@ -82,20 +89,15 @@ ToroidStatus tor_lower_resize(TorPlan *plan, const TorNode *node) {
 
 typedef struct {
     TorGridArgs fixed;
-    TorDim batch, channels, grid[5];
-    Planes x, y;
+    Planes planes;
+    TorDim grid[5];
 } GridData;
 
 static void bind_grid(const void *data, TorBinder *b) {
     const GridData *d = data;
     TorGridArgs *args = b->args;
     *args = d->fixed;
-    args->batch = b->ints[d->batch];
-    args->channels = b->ints[d->channels];
-    tor_bind_dims(b->ints, d->x.size, 3, args->in_size);
-    tor_bind_dims(b->ints, d->y.size, 3, args->out_size);
-    tor_bind_dims(b->ints, d->x.stride, 5, args->x_stride);
-    tor_bind_dims(b->ints, d->y.stride, 5, args->y_stride);
+    BIND_PLANES(b->ints, &d->planes, args);
     tor_bind_dims(b->ints, d->grid, 5, args->grid_stride);
     tor_grid_bind(args);
     b->scratch_bytes = args->scratch_bytes;
@@ -131,8 +133,7 @@ ToroidStatus tor_lower_grid(TorPlan *plan, const TorNode *node) {
     d->fixed.padding = (TorGridPadding)padding;
     d->fixed.dtype = x.dtype;
     d->fixed.align_corners = tor_attr_int(node, TOR_ATTR_align_corners, 0);
-    d->batch = x.dim[0], d->channels = x.dim[1];
-    d->x = planes_of(plan->g, &x), d->y = planes_of(plan->g, &y);
+    d->planes = planes_of(plan->g, &x, &y);
     d->grid[0] = grid.stride[0];
     d->grid[1] = d->fixed.dims == 3 ? grid.stride[1] : tor_int_const(plan->g, 0);
     for (int i = 0; i < 3; i++) d->grid[2 + i] = grid.stride[grid.rank - 3 + i];
