@@ -1,16 +1,9 @@
 /// The bag family against its oracle: modes, types, strides, empty bags, padding, wrong indices.
-#include "base/alloc.h"
 #include "harness.h"
 #include "kernels/bag/contract.h"
 
 static void run_team(const TorBagArgs *a, int threads) {
-    size_t bytes = (size_t)tor_round_up((int64_t)a->scratch_bytes, TOR_CACHE_LINE);
-    uint8_t *scratch = tor_alloc(bytes * (size_t)threads);
-    TorTeam team;
-    tor_team_begin(&team, threads, scratch, bytes);
-    tor_team_run(&team, tor_bag_run, a, a->items);
-    tor_team_end(&team);
-    tor_free(scratch);
+    tor_check_run(tor_bag_run, a, a->items, a->scratch_bytes, threads);
 }
 
 static void store(const TorBagArgs *a, void *data, int64_t at, int64_t value) {

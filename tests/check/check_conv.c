@@ -103,15 +103,7 @@ static void pack(Problem *p, float **packed) {
 }
 
 static void run_team(const TorConvArgs *a, int threads) {
-    size_t bytes =
-        TOR_MAX((size_t)tor_round_up((int64_t)a->scratch_bytes, TOR_CACHE_LINE), TOR_CACHE_LINE);
-    uint8_t *scratch = tor_alloc(bytes * (size_t)threads);
-    memset(scratch, 0xFF, bytes * (size_t)threads);  // NaN
-    TorTeam team;
-    tor_team_begin(&team, threads, scratch, bytes);
-    tor_team_run(&team, tor_conv_run, a, a->items);
-    tor_team_end(&team);
-    tor_free(scratch);
+    tor_check_run(tor_conv_run, a, a->items, a->scratch_bytes, threads);
 }
 
 static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias,

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "harness.h"
 #include "kernels/copy/contract.h"
 
@@ -41,13 +40,6 @@ static void strides(int rank, const int64_t *size, int64_t *stride, bool broadca
         if (size[i] == 0) *count = 0, *first = 0;
 }
 
-static void run_on(TorRangeFn fn, const void *args, int64_t items, int threads) {
-    TorTeam team;
-    tor_team_begin(&team, threads, NULL, 0);
-    tor_team_run(&team, fn, args, items);
-    tor_team_end(&team);
-}
-
 static void check(Problem *p) {
     size_t bytes = (size_t)p->dst_count * (size_t)p->args.elem_bytes,
            at = (size_t)p->dst_first * (size_t)p->args.elem_bytes;
@@ -72,7 +64,7 @@ static void check(Problem *p) {
             uint8_t *got = tor_check_buffer(bytes, (size_t)p->args.elem_bytes);
             memset(got, TOR_CHECK_GUARD, bytes);
             args.dst = got + at;
-            run_on(tor_copy_run, &args, args.items, threads);
+            tor_check_run(tor_copy_run, &args, args.items, 0, threads);
             tor_check_same(got, want, bytes);
         }
     }
@@ -141,7 +133,7 @@ static void fills(void) {
         tor_copy_ref(&fill.copy);
         fill.copy.dst = got + (size_t)first * elem;
         tor_fill_bind(&fill);
-        run_on(tor_fill_run, &fill, fill.copy.items, 3);
+        tor_check_run(tor_fill_run, &fill, fill.copy.items, 0, 3);
         tor_check_same(got, want, bytes);
         tor_check_done();
     }
@@ -164,7 +156,7 @@ static void aranges(void) {
             memset(got, TOR_CHECK_GUARD, bytes), memset(want, TOR_CHECK_GUARD, bytes);
             a.dst = got;
             tor_arange_bind(&a);
-            run_on(tor_arange_run, &a, a.items, 3);
+            tor_check_run(tor_arange_run, &a, a.items, 0, 3);
             for (int64_t i = 0; i < a.n; i++) {
                 TorScalar v = {.dtype = real ? TOR_float64 : TOR_int64};
                 if (real)

@@ -1,7 +1,6 @@
 /// Every indexing op as the contract maps it onto loops, against the oracle.
 #include <string.h>
 
-#include "base/alloc.h"
 #include "harness.h"
 #include "kernels/gather/contract.h"
 
@@ -89,13 +88,6 @@ static void make(Problem *p, TorDtype dtype, bool scatter, bool out_of_range) {
     a->error = &p->error;
 }
 
-static void run_on(TorRangeFn fn, const TorIndexArgs *args, int threads) {
-    TorTeam team;
-    tor_team_begin(&team, threads, NULL, 0);
-    tor_team_run(&team, fn, args, args->items);
-    tor_team_end(&team);
-}
-
 static void check(Problem *p, bool scatter) {
     size_t elem = tor_dtype_size(p->args.dtype);
     size_t bytes = (size_t)(scatter ? p->data_count : p->other_count) * elem;
@@ -126,7 +118,8 @@ static void check(Problem *p, bool scatter) {
             memcpy(got, base, bytes);
             *(scatter ? &bound.data : &bound.other) = got;
             p->error = 0;
-            run_on(scatter ? tor_scatter_run : tor_gather_run, &bound, threads);
+            tor_check_run(scatter ? tor_scatter_run : tor_gather_run, &bound, bound.items, 0,
+                          threads);
             tor_check_same(got, want, bytes);
             TOR_CHECK(!p->error == !expected);
         }

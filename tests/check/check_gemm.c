@@ -352,14 +352,10 @@ static void check_typed(const TorGemmTypedKernel *row, TorDtype type, Problem p)
     tor_gemm_typed_run_ref(&args, type);
 
     tor_gemm_typed_bind(&args, type);
-    void *scratch = tor_check_buffer(3 * args.scratch_bytes, TOR_CACHE_LINE);
     for (int threads = 1; threads <= 3; threads += 2) {
         void *got = tor_check_buffer((size_t)c_count * size, size);
         args.c = got;
-        TorTeam team;
-        tor_team_begin(&team, threads, scratch, args.scratch_bytes);
-        if (args.items) tor_team_run(&team, tor_gemm_typed_run, &args, args.items);
-        tor_team_end(&team);
+        tor_check_run(tor_gemm_typed_run, &args, args.items, args.scratch_bytes, threads);
         bool exact = p.fill == TOR_FILL_EXACT || !tor_dtype_is_float(type);
         tor_check_compare(type, got, want, c_count, exact ? 0 : 0x1p-50,
                           exact ? 0 : 0x1p-53 * (double)(p.k + 16));

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "harness.h"
 #include "kernels/grid/contract.h"
 
@@ -19,12 +18,7 @@ static int64_t lay_out(int64_t *stride, const int64_t *size, bool last, int64_t 
 }
 
 static void run_team(const TorGridArgs *a, int threads) {
-    TorTeam team;
-    uint8_t *scratch = tor_alloc(64 * (size_t)threads);
-    tor_team_begin(&team, threads, scratch, 64);
-    tor_team_run(&team, tor_grid_run, a, a->items);
-    tor_team_end(&team);
-    tor_free(scratch);
+    tor_check_run(tor_grid_run, a, a->items, a->scratch_bytes, threads);
 }
 
 /// Places are multiples of 1/8 pixel plus 1/16 in a power-of-two size: no rounding moves them over

@@ -39,14 +39,7 @@ static int64_t out_size(const TorPoolArgs *a, int i, bool ceil_mode) {
 }
 
 static void run_team(const TorPoolArgs *a, int threads) {
-    size_t bytes =
-        TOR_MAX((size_t)tor_round_up((int64_t)a->scratch_bytes, TOR_CACHE_LINE), TOR_CACHE_LINE);
-    uint8_t *scratch = tor_alloc(bytes * (size_t)threads);
-    TorTeam team;
-    tor_team_begin(&team, threads, scratch, bytes);
-    tor_team_run(&team, tor_pool_run, a, a->items);
-    tor_team_end(&team);
-    tor_free(scratch);
+    tor_check_run(tor_pool_run, a, a->items, a->scratch_bytes, threads);
 }
 
 static void check(TorPoolArgs *a, Layout lx, Layout ly, TorFill fill, bool want_values,

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "harness.h"
 #include "kernels/resize/contract.h"
 
@@ -21,13 +20,7 @@ static int64_t lay_out(int64_t *stride, const int64_t *size, Layout layout) {
 }
 
 static void run_team(const TorResizeArgs *a, int threads) {
-    size_t bytes = (size_t)tor_round_up((int64_t)a->scratch_bytes, TOR_CACHE_LINE);
-    uint8_t *scratch = tor_alloc(bytes * (size_t)threads);
-    TorTeam team;
-    tor_team_begin(&team, threads, scratch, bytes);
-    tor_team_run(&team, tor_resize_run, a, a->items);
-    tor_team_end(&team);
-    tor_free(scratch);
+    tor_check_run(tor_resize_run, a, a->items, a->scratch_bytes, threads);
 }
 
 static void one(TorResizeArgs a, Layout lx, Layout ly) {

@@ -14,13 +14,7 @@ static float *uniform(int64_t count) {
 }
 
 static void run_team(const TorRnnArgs *a, int threads) {
-    size_t bytes = (size_t)tor_round_up((int64_t)a->scratch_bytes, TOR_CACHE_LINE);
-    uint8_t *scratch = tor_alloc(TOR_MAX(bytes, 1) * (size_t)threads);
-    TorTeam team;
-    tor_team_begin(&team, threads, scratch, bytes);
-    tor_team_run(&team, tor_rnn_run, a, a->items);
-    tor_team_end(&team);
-    tor_free(scratch);
+    tor_check_run(tor_rnn_run, a, a->items, a->scratch_bytes, threads);
 }
 
 static float *pack(const TorRnnArgs *a, const float *w) {

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "harness.h"
 #include "kernels/scan/contract.h"
 
@@ -62,10 +61,7 @@ static void check(TorScanArgs *a, TorFill how) {
                     *got_index = tor_check_buffer(index_bytes, 8);
             bound.dst = with_dst ? got + (size_t)first * elem : NULL;
             bound.index = with_index ? (int64_t *)got_index + index_first : NULL;
-            TorTeam team;
-            tor_team_begin(&team, threads, NULL, 0);
-            tor_team_run(&team, tor_scan_run, &bound, bound.items);
-            tor_team_end(&team);
+            tor_check_run(tor_scan_run, &bound, bound.items, 0, threads);
             if (extreme || !tor_dtype_is_float(a->dtype))
                 tor_check_same(got, want, bytes);
             else

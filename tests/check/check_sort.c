@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "harness.h"
 #include "kernels/sort/contract.h"
 
@@ -46,15 +45,6 @@ static void fill(TorDtype dtype, void *data, int64_t count) {
     }
 }
 
-static void run_on(TorRangeFn fn, const void *args, int64_t items, int threads, size_t scratch) {
-    TorTeam team;
-    scratch = (scratch + TOR_CACHE_LINE - 1) / TOR_CACHE_LINE * TOR_CACHE_LINE;
-    uint8_t *memory = tor_check_buffer(scratch * (size_t)threads, TOR_CACHE_LINE);
-    tor_team_begin(&team, threads, memory, scratch);
-    tor_team_run(&team, fn, args, items);
-    tor_team_end(&team);
-}
-
 static void check(TorSortArgs *a) {
     int64_t first, value_first, index_first, size[TOR_SORT_RANK];
     size_t elem = tor_dtype_size(a->dtype);
@@ -87,7 +77,7 @@ static void check(TorSortArgs *a) {
                     *got_index = tor_check_buffer(indices, 8);
             bound.values = with_values ? got + (size_t)value_first * elem : NULL;
             bound.indices = with_indices ? (int64_t *)got_index + index_first : NULL;
-            run_on(tor_sort_run, &bound, bound.items, threads, bound.scratch_bytes);
+            tor_check_run(tor_sort_run, &bound, bound.items, bound.scratch_bytes, threads);
             tor_check_same(got, want, values);
             tor_check_same(got_index, want_index, indices);
         }
@@ -145,7 +135,7 @@ static void by_hand(void) {
                      .indices = indices};
     tor_check_case("ascending");
     tor_sort_bind(&a);
-    run_on(tor_sort_run, &a, a.items, 1, a.scratch_bytes);
+    tor_check_run(tor_sort_run, &a, a.items, a.scratch_bytes, 1);
     tor_check_same(indices, order, sizeof order);
     TOR_CHECK(values[0] == -INFINITY && signbit(values[1]) && !signbit(values[2]));
     tor_check_done();
@@ -153,7 +143,7 @@ static void by_hand(void) {
     tor_check_case("descending");
     a.descending = true;
     tor_sort_bind(&a);
-    run_on(tor_sort_run, &a, a.items, 1, a.scratch_bytes);
+    tor_check_run(tor_sort_run, &a, a.items, a.scratch_bytes, 1);
     tor_check_same(indices, inverse, sizeof inverse);
     tor_check_done();
 
@@ -166,7 +156,7 @@ static void by_hand(void) {
         tor_check_case("kind %d", (int)cases[i].kind);
         a.kind = cases[i].kind, a.descending = false;
         tor_sort_bind(&a);
-        run_on(tor_sort_run, &a, a.items, 1, a.scratch_bytes);
+        tor_check_run(tor_sort_run, &a, a.items, a.scratch_bytes, 1);
         TOR_CHECK(indices[0] == cases[i].index);
         tor_check_done();
     }
@@ -211,7 +201,7 @@ static void searches(void) {
         for (int threads = 1; threads < 4; threads += 2) {
             uint8_t *got = tor_check_buffer(bytes, dst_elem);
             a.dst = got + (size_t)dst_first * dst_elem;
-            run_on(tor_search_run, &a, a.items, threads, 0);
+            tor_check_run(tor_search_run, &a, a.items, 0, threads);
             tor_check_same(got, want, bytes);
         }
         tor_check_done();

@@ -15,6 +15,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/alloc.h"
 #include "base/cpu.h"
 
 #define GUARD_BYTES 256
@@ -142,6 +143,25 @@ void *tor_check_buffer(size_t bytes, size_t align) {
     b->before = TOR_MIN(b->before, (size_t)GUARD_BYTES);
     memset(b->data - b->before, TOR_CHECK_GUARD, b->before + bytes + b->after);
     return b->data;
+}
+
+void tor_check_run(TorRangeFn run, const void *args, int64_t items, size_t scratch_bytes,
+                   int threads) {
+    TorTeam team;
+    size_t each = (size_t)tor_round_up((int64_t)scratch_bytes, TOR_CACHE_LINE),
+           bytes = each * (size_t)threads;
+    uint8_t *scratch = tor_alloc(bytes + TOR_CACHE_LINE);  // draws no random number
+    if (!scratch) exit(2);
+    memset(scratch, 0xFF, bytes + TOR_CACHE_LINE);
+    tor_team_begin(&team, threads, scratch, each);
+    tor_team_run(&team, run, args, items);
+    tor_team_end(&team);
+    for (size_t i = bytes; i < bytes + TOR_CACHE_LINE; i++)
+        if (scratch[i] != 0xFF) {
+            tor_check_fail("wrote past its scratch of %zu bytes", each);
+            break;
+        }
+    tor_free(scratch);
 }
 
 static bool is_guard(const uint8_t *p, size_t bytes) {

@@ -62,6 +62,10 @@ bool tor_check_coin(void);
 /// offset that is a multiple of `align`; every other one ends at a page that cannot be read.
 void *tor_check_buffer(size_t bytes, size_t align);
 #define TOR_CHECK_GUARD 0xA5
+/// Runs a region of `items` on some threads, with scratch that is all NaN at first, since nothing
+/// may be read of it before it is written, and a guard behind it.
+void tor_check_run(TorRangeFn run, const void *args, int64_t items, size_t scratch_bytes,
+                   int threads);
 /// Verifies the guards of all buffers of the case; done() does it too.
 void tor_check_guards(void);
 
