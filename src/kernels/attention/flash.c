@@ -3,6 +3,7 @@
 /// An item packs a tile of keys once and then works on PASS * ROWS rows at a time, whose scores
 /// stay in L1. Rows past the item's last repeat it, columns past the last key are cut by the
 /// softmax.
+#include "base/alloc.h"
 #include "kernels/attention/online.h"
 #include "kernels/copy/transpose.h"
 
@@ -13,7 +14,7 @@
 TOR_INLINE void scores(const float *const q[ROWS], const float *panel, int64_t d, float scale,
                        float *s, int64_t s_stride) {
     vf32 c[ROWS][2] = {0};
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int64_t k = 0; k < d; k++, panel += COLS) {
         vf32 b0 = vf32_load(panel), b1 = vf32_load(panel + VF32);
         for (int r = 0; r < ROWS; r++) {
@@ -36,7 +37,7 @@ TOR_INLINE void weigh(const float *p, int64_t p_stride, const float *panel, int6
         c[r][0] = vf32_load(acc + r * acc_stride) * factor[r];
         c[r][1] = vf32_load(acc + r * acc_stride + VF32) * factor[r];
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int64_t j = 0; j < n; j++, panel += COLS, p++) {
         vf32 b0 = vf32_load(panel), b1 = vf32_load(panel + VF32);
         for (int r = 0; r < ROWS; r++) {
@@ -109,8 +110,62 @@ static void pack_queries(const Item *item) {
     }
 }
 
+/// Rows that the next tile of keys will read, asked for while this one is at work: heads lie side
+/// by side in memory, so their rows are too far apart for the hardware's own prefetching.
+typedef struct {
+    struct {
+        const float *row;
+        int64_t stride, rows, width;
+    } part[3];
+    int at;            ///< the part that is being fetched
+    int64_t per_tile;  ///< rows for every register tile of scores
+} Ahead;
+
+static void ahead_add(Ahead *ahead, int part, const float *row, int64_t stride, int64_t rows,
+                      int64_t width) {
+    ahead->part[part].row = row;
+    ahead->part[part].stride = stride;
+    ahead->part[part].rows = rows;
+    ahead->part[part].width = width;
+}
+
+/// What follows the tile of `item` at work, whose item is `index` of those up to `end`.
+static Ahead ahead_find(const Item *item, int64_t index, int64_t end) {
+    const TorAttentionArgs *args = item->args;
+    Ahead ahead = {0};
+    int64_t key = item->tile_key + args->key_tile, keys = item->key_end - key;
+    const float *k = item->k, *v = item->v;
+    if (keys <= 0 && index + 1 < end) {
+        Item next = item_find(args, index + 1, item->scratch);
+        k = next.k, v = next.v, key = next.key, keys = next.key_end - key;
+        if (k == item->k && key == item->tile_key) keys = 0;
+        const float *q = args->q + next.batch * args->q_stride[0] +
+                         item_head(&next, 0) * args->q_stride[1] +
+                         item_query(&next, 0) * args->q_stride[2];
+        if (args->row_heads == 1) ahead_add(&ahead, 2, q, args->q_stride[2], next.rows, args->d);
+    }
+    keys = TOR_MAX(TOR_MIN(keys, args->key_tile), 0);
+    ahead_add(&ahead, 0, k + key * args->k_stride[2], args->k_stride[2], keys, args->d);
+    ahead_add(&ahead, 1, v + key * args->v_stride[2], args->v_stride[2], keys, args->e);
+    int64_t tiles = tor_ceil_div(item->rows, ROWS) * tor_ceil_div(item->tile_keys, COLS);
+    ahead.per_tile = tor_ceil_div(2 * keys + ahead.part[2].rows, TOR_MAX(tiles - 3, 1));
+    return ahead;
+}
+
+TOR_INLINE void ahead_fetch(Ahead *ahead) {
+    if (ahead->at == 3) return;
+    const float *row = ahead->part[ahead->at].row;
+    int64_t stride = ahead->part[ahead->at].stride, width = ahead->part[ahead->at].width,
+            rows = TOR_MIN(ahead->part[ahead->at].rows, ahead->per_tile);
+    for (int64_t i = 0; i < rows; i++, row += stride)
+        for (int64_t c = 0; c < width; c += TOR_CACHE_LINE / (int)sizeof(float))
+            __builtin_prefetch(row + c, 0, 2);
+    ahead->part[ahead->at].row = row;
+    if ((ahead->part[ahead->at].rows -= rows) == 0) ahead->at++;
+}
+
 /// Rows [row, row + PASS * ROWS) over the packed tile.
-static void pass(Item *item, int64_t row) {
+static void pass(Item *item, int64_t row, Ahead *ahead) {
     const TorAttentionArgs *args = item->args;
     int64_t n = item->tile_keys;
     float *s = item->scratch + item->at.s, *acc = item->scratch + item->at.acc,
@@ -128,9 +183,11 @@ static void pass(Item *item, int64_t row) {
     }
     for (int64_t j = 0; j < n; j += COLS)
         for (int t = 0; t < tiles; t++)
-            if (j < seen[t])
+            if (j < seen[t]) {
+                ahead_fetch(ahead);
                 scores(q[t], k + j * args->d, args->d, args->scale, s + t * ROWS * s_stride + j,
                        s_stride);
+            }
     for (int t = 0; t < tiles; t++) {
         if (seen[t] <= 0) continue;
         for (int r = 0; r < ROWS; r++) {
@@ -161,8 +218,9 @@ void TOR_KERNEL_IMPL(tor_attention_f32, flash)(const TorAttentionArgs *args, int
             item_tile(&item, key);
             pack_keys(&item, item.scratch + item.at.k);
             pack_values(&item, item.scratch + item.at.v);
+            Ahead ahead = ahead_find(&item, index, end);
             for (int64_t row = 0; row < item.rows; row += TOR_ATTENTION_PASS * ROWS)
-                pass(&item, row);
+                pass(&item, row, &ahead);
         }
         item_end(&item);
     }

@@ -36,8 +36,8 @@ TOR_INLINE int64_t item_head(const Item *item, int64_t row) {
                                       : item->head + (item->row + row) % item->args->row_heads;
 }
 
-/// Item `index` of tor_attention_run(), its running values cleared.
-TOR_INLINE Item item_begin(const TorAttentionArgs *args, int64_t index, void *scratch) {
+/// Item `index` of tor_attention_run(): what it works on.
+TOR_INLINE Item item_find(const TorAttentionArgs *args, int64_t index, void *scratch) {
     Item item = {.args = args, .scratch = scratch, .at = tor_attention_scratch(args, args->kernel)};
     int64_t unit_rows = args->row_heads * args->m,
             blocks = tor_ceil_div(unit_rows, args->row_block);
@@ -60,6 +60,12 @@ TOR_INLINE Item item_begin(const TorAttentionArgs *args, int64_t index, void *sc
             (float *)args->partial + index * args->row_block * tor_attention_partial_row(args);
     item.bias_shared =
         args->mask_stride[2] == 0 && (args->row_heads == 1 || args->mask_stride[1] == 0);
+    return item;
+}
+
+/// The same, its running values cleared.
+TOR_INLINE Item item_begin(const TorAttentionArgs *args, int64_t index, void *scratch) {
+    Item item = item_find(args, index, scratch);
     float *acc = item.scratch + item.at.acc, *top = item.scratch + item.at.top,
           *sum = item.scratch + item.at.sum;
     memset(acc, 0, (size_t)(item.at.rows * item.at.acc_stride) * sizeof(float));
@@ -124,13 +130,21 @@ TOR_INLINE vf32 first_lanes(vf32 v, int64_t n, float rest) {
     return vf32_select(lane < vi32_set((int32_t)n), v, vf32_set(rest));
 }
 
-/// exp(x) for x <= 0: one multiplication by 2^n, so results below the normal range become 0 (which
-/// also spares masked scores the subnormal arithmetic that is slow on many CPUs).
+/// exp(x) for x <= 0, to 1.4 ulp: 2^n 2^r with x log2(e) = n + r. Results below the normal range
+/// are 0 (2^n is then bits of 0), which also spares masked scores the subnormal arithmetic that is
+/// slow on many CPUs. The coefficients are a least maximum fit of 2^r - 1 (Lawson's iteration,
+/// 1961); exp(0) is 1.
 TOR_INLINE vf32 exp_negative(vf32 x) {
-    vi32 n;
-    vf32 r = vf32_exp_reduce(x, &n);
-    vf32 y = (vf32_exp_rest(r) + r + 1.0f) * (vf32)((n + 127) << 23);
-    return vf32_select(x < vf32_set(-87.0f), vf32_set(0), y);
+    const vf32 log2e = vf32_set(1.44269504088896341f), bias = vf32_set(12582912.0f + 127.0f);
+    x = vf32_max(vf32_set(-88.0f), x);  // NaN passes
+    vf32 shifted = vf32_fma(x, log2e, bias), r = vf32_fma(x, log2e, bias - shifted);
+    vf32 p = vf32_set(1.3264727e-3f);
+    p = vf32_fma(p, r, vf32_set(9.6715130e-3f));
+    p = vf32_fma(p, r, vf32_set(5.5507336e-2f));
+    p = vf32_fma(p, r, vf32_set(2.4022242e-1f));
+    p = vf32_fma(p, r, vf32_set(6.9314700e-1f));
+    p = vf32_fma(p, r, vf32_set(1.0f));
+    return p * (vf32)((vu32)shifted << 23);
 }
 
 /// Turns the scores s[0..n) of `row` at the first n keys of the tile into probabilities relative to
@@ -185,11 +199,16 @@ TOR_INLINE void item_softmax(Item *item, int64_t row, int64_t n, float *s) {
         vf32_store(s + j, p0);
         s0 += p0;
     }
-    vf32 factor = exp_negative(old - base),
-         total = vf32_fma(vf32_set(*sum), factor, lanes_sum(s0 + s1));
+    vf32 total = lanes_sum(s0 + s1);
+    float factor = 0;
+    if (item->tile_key > item->key) {
+        vf32 fade = exp_negative(old - base);
+        total = vf32_fma(vf32_set(*sum), fade, total);
+        factor = fade[0];
+    }
     *top = most[0];
     *sum = total[0];
-    item->scratch[item->at.scale + row] = factor[0];
+    item->scratch[item->at.scale + row] = factor;
 }
 
 /// Writes the item's rows: divided to `out`, or as they are to `partial`.
