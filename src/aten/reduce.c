@@ -54,7 +54,8 @@ static ToroidStatus variance(TorCall *c, int axes_arg, bool keepdim, double corr
     else
         while (n < x->rank) axes[n] = n, n++;
     TorDtype t = x->dtype;
-    TorValue *wide = tor_im_up(c, x);
+    // Eager has float32 in float64: the sum of squares, and its root's square, may be no float32.
+    TorValue *wide = t == TOR_float32 ? tor_im_cast(c, x, TOR_float64) : tor_im_up(c, x);
     TorValue *r = tor_im_var(c, wide, axes, n, keepdim, correction);
     if (c->row->op & STD) r = F1(sqrt, r);
     r = tor_im_cast(c, r, t);
@@ -172,7 +173,7 @@ static ToroidStatus test(TorCall *c, int axes_arg, int keep_arg) {
         while (n < x->rank) axes[n] = n, n++;
     bool keepdim = keep_arg >= 0 && tor_im_flag(c, keep_arg);
     TorValue *r = tor_im_to_bool(c, x);
-    if (n > 0) r = tor_im_reduce(c, (TorOp)c->row->op, r, axes, n, keepdim);
+    r = n > 0 ? tor_im_reduce(c, (TorOp)c->row->op, r, axes, n, keepdim) : tor_im_contiguous(c, r);
     return RETURN(tor_im_cast(c, r, x->dtype == TOR_uint8 ? TOR_uint8 : TOR_bool));
 }
 
@@ -216,8 +217,12 @@ static TorValue *vector_norm(TorCall *c, TorValue *x, double ord, const int64_t 
         return tor_im_cast(
             c, ord == 0 ? tor_im_cast(c, F2(ne, x, NUM(0)), x ? x->dtype : dtype) : F1(abs, x),
             dtype);
+    bool single = ord != 0 && !isnan(ord);
+    for (int i = 0; i < n; i++) single &= tor_int_is(c->g, x->dim[axes[i]], 1);
     TorValue *r;
-    if (isinf(ord))
+    if (single)  // nothing to sum, and no power to overflow
+        r = tor_im_reduce(c, TOR_OP_amax, F1(abs, x), axes, n, keepdim);
+    else if (isinf(ord))
         r = tor_im_reduce(c, ord > 0 ? TOR_OP_amax : TOR_OP_amin, F1(abs, x), axes, n, keepdim);
     else if (ord == 0)
         r = tor_im_reduce(c, TOR_OP_sum, tor_im_cast(c, F2(ne, x, NUM(0)), x->dtype), axes, n,

@@ -355,10 +355,13 @@ static void take_whole(Walk *w, int k, const TorValue **taken) {
     TorValue *v = tor_in(g->output, k);
     const TorNode *root = v->storage->node;
     TorDim stride[TOR_MAX_RANK];
+    int order[TOR_MAX_RANK];
     promised_strides(w, k, stride);
     if (root->op == TOR_OP_input || root->op == TOR_OP_constant || !same_strides(g, v, stride) ||
         !tor_int_is(g, v->offset, 0) || tor_value_numel(g, v) != tor_value_numel(g, v->storage))
         return;
+    // A part that is repeated may count as many elements as the whole, and has less memory.
+    if (!tor_layout_is_dense(g, v, order)) return;
     for (int i = 0; i < k; i++)
         if (taken[i] == v->storage) return;
     memcpy(v->stride, stride, sizeof stride);

@@ -13,6 +13,12 @@ static bool is_plain_linear(const TorNode *node) {
     return node->op == TOR_OP_linear && !tor_attr(node, TOR_ATTR_epilogue);
 }
 
+// Two shapes of one value that end alike have as many rows, unless rows are empty.
+static bool same_last(const TorGraph *g, const TorValue *a, const TorValue *b) {
+    TorDim last = a->dim[a->rank - 1];
+    return last == b->dim[b->rank - 1] && !tor_int_is(g, last, 0);
+}
+
 // linear(view(x)), where the view keeps the last dim, to view(linear(x)). With views merged that
 // makes view [.., k] -> [m, k]; linear; view [m, n] -> [.., n] one linear of any rank.
 ToroidStatus tor_rule_sink_linear(TorRewrite *r) {
@@ -22,8 +28,7 @@ ToroidStatus tor_rule_sink_linear(TorRewrite *r) {
     TorValue *old = node->outputs[0], *in[3], *value;
     if (view->op != TOR_OP_view) return TOROID_OK;
     TorValue *x = tor_in(view, 0);
-    if (x->rank == 0 || x->dim[x->rank - 1] != tor_in(node, 0)->dim[tor_in(node, 0)->rank - 1])
-        return TOROID_OK;
+    if (x->rank == 0 || !same_last(r->g, x, tor_in(node, 0))) return TOROID_OK;
     for (int i = 0; i < node->n_inputs; ++i) in[i] = i == 0 ? x : tor_in(node, i);
     TOR_TRY(
         tor_rewrite_add(r, TOR_OP_linear, in, node->n_inputs, node->attrs, node->n_attrs, &value));
@@ -42,8 +47,7 @@ ToroidStatus tor_rule_raise_linear(TorRewrite *r) {
     const TorNode *linear = y->node;
     if (!is_plain_linear(linear) || !tor_single_use(y) || out->rank == 0) return TOROID_OK;
     TorValue *x = tor_in(linear, 0);
-    if (x->node->op != TOR_OP_view || out->dim[out->rank - 1] != y->dim[y->rank - 1])
-        return TOROID_OK;
+    if (x->node->op != TOR_OP_view || !same_last(r->g, out, y)) return TOROID_OK;
     TorDim wanted[TOR_MAX_RANK];
     memcpy(wanted, out->dim, sizeof(wanted));
     wanted[out->rank - 1] = x->dim[x->rank - 1];

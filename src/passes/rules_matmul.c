@@ -10,7 +10,9 @@ static TorValue *unflattened(const TorGraph *g, const TorValue *v) {
     TorValue *x = tor_in(v->node, 0);
     if (x->rank < 4 || x->dim[x->rank - 2] != v->dim[1] || x->dim[x->rank - 1] != v->dim[2])
         return NULL;
-    return tor_int_is(g, v->dim[0], 0) ? NULL : x;
+    for (int d = 0; d < 3; d++)  // of nothing, views show no batch dims
+        if (tor_int_is(g, v->dim[d], 0)) return NULL;
+    return x;
 }
 
 ToroidStatus tor_rule_batch_matmul(TorRewrite *r) {

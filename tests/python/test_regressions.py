@@ -86,3 +86,51 @@ def test_remainder_of_halves_rounds_the_divisor_first(number, dtype):
         return (aten.remainder.Tensor(x, y), aten.remainder.Scalar(x, number))
 
     replay(f, (torch.randn(512).to(dtype) * 3, torch.tensor(number, dtype=torch.float64)))
+
+
+def test_a_part_that_is_expanded_to_the_count_of_the_whole():
+    """The output was taken for the whole of its memory, which was then too small."""
+
+    def f(x):
+        return (aten.expand.default(aten.select.int(aten.neg.default(x), 0, 0), [2, 3, 5]),)
+
+    replay(f, (counted(2, 1, 3, 5),))
+
+
+def test_rows_of_nothing_have_no_leading_dims():
+    """A view of no elements can have any number of rows; a product makes elements of them."""
+
+    def f(x):
+        y = aten.repeat.default(x, [1, 2])
+        return (aten.mm.default(y, aten.t.default(y)),)
+
+    def g(x, y):
+        x, y = aten.view.default(x, [7, 5, 0]), aten.view.default(y, [7, 0, 3])
+        return (aten.bmm.default(x, y),)
+
+    replay(f, (torch.empty(16, 0, dtype=torch.float16),))
+    replay(g, (torch.empty(2, 3, 5, 0), torch.empty(2, 3, 0, 3)))
+
+
+@pytest.mark.parametrize("order", [2, 3, -1, 0.5, 0, float("inf")])
+def test_a_norm_of_one_element_is_its_absolute_value(order):
+    def f(x):
+        return (aten.linalg_vector_norm.default(x, order, [1]),)
+
+    replay(f, (torch.tensor([[2.2e19], [1e-30], [0.0], [-3.0]]),))
+
+
+def test_a_variance_whose_sum_of_squares_is_too_large():
+    def f(x):
+        return (
+            aten.std.correction(x, [1], correction=1),
+            aten.std.correction(x * 1e-2, [0], correction=1),
+            aten.var.correction(x * 1e-1, [1], correction=0),
+        )
+
+    replay(f, (torch.tensor([[2.2e20, 1.0] * 20, [3.0, -2e20] * 20]),))
+
+
+@pytest.mark.parametrize("packet", [aten.any, aten.all])
+def test_a_test_of_a_single_bool_is_a_tensor_of_its_own(packet):
+    replay(lambda x: (packet.default(x),), (torch.tensor(True),))
