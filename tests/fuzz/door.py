@@ -31,6 +31,10 @@ class Compiled:
     report: GraphReport
 
 
+class NotTraced(Exception):
+    """FakeTensor refuses what eager takes: torch.compile has no such graph."""
+
+
 def build(program: Program, mode: FakeTensorMode) -> tuple[GraphModule, list[int], list[Any]]:
     """The FX graph, which arguments it takes, and the outputs as fake tensors."""
     graph = Graph()
@@ -65,7 +69,10 @@ def _call(graph: Graph, target: Any, args: Any, kwargs: Any) -> Any:
     if target is ITEM:
         node.meta["val"] = fake[0][0][fake[0][1]]
     else:
-        node.meta["val"] = target(*fake[0], **fake[1])
+        try:
+            node.meta["val"] = target(*fake[0], **fake[1])
+        except Exception as error:
+            raise NotTraced(f"{target}: {error}") from error
     return node
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import json
 import os
 import select
@@ -36,13 +37,15 @@ HANG = 120.0  # seconds that one graph may take, on a machine with much else to 
 
 def examine(seed: int, index: int) -> dict[str, Any]:
     """Run one graph; what happened, as plain data."""
-    from fuzz.compare import check
-    from fuzz.door import compile_program
+    from fuzz.compare import Tally, check
+    from fuzz.door import NotTraced, compile_program
     from fuzz.generate import generate
     from fuzz.program import Call
 
     program = generate(seed, index)
     found: dict[str, Any] = {"index": index, "calls": 0, "fault": None, "left": []}
+    tally = Tally()
+    found["traced"] = True
     found["calls"] = sum(isinstance(v, Call) for v in program.values)
     if not program.outputs:
         return found
@@ -51,9 +54,12 @@ def examine(seed: int, index: int) -> dict[str, Any]:
         found["left"] = [(e.target, e.reason) for e in compiled.report.externals]
         if compiled.report.fallback is not None:
             found["left"].append(("the whole graph", compiled.report.fallback))
-        found["fault"] = check(program, compiled)
+        found["fault"] = check(program, compiled, tally)
+    except NotTraced:
+        found["traced"] = False
     except Exception as error:
         found["fault"] = f"raised {type(error).__name__}: {error}"
+    found |= dataclasses.asdict(tally)
     return found
 
 
@@ -161,7 +167,9 @@ def fuzz(seed: int, first: int, count: int, jobs: int, deadline: float) -> tuple
     """Examine graphs [first, first + count); how many, the failures, and tallies."""
     workers = [Worker(seed, first + j, first + count, jobs) for j in range(jobs)]
     failures: list[tuple[int, str]] = []
-    tally: dict[str, Any] = {"calls": 0, "whole": 0, "left": collections.Counter()}
+    sums = ("calls", "rounded", "undefined")
+    tally: dict[str, Any] = {"whole": 0, "untraced": 0, "left": collections.Counter()}
+    tally |= dict.fromkeys(sums, 0)
     done = 0
     for worker in workers:
         worker.start()
@@ -172,12 +180,14 @@ def fuzz(seed: int, first: int, count: int, jobs: int, deadline: float) -> tuple
             reports, ended = worker.read()
             for report in reports:
                 done += 1
-                tally["calls"] += report["calls"]
-                tally["whole"] += not report["left"]
+                for name in sums:
+                    tally[name] += report[name]
+                tally["whole"] += report["traced"] and not report["left"]
+                tally["untraced"] += not report["traced"]
                 tally["left"].update({tuple(x) for x in report["left"]})
                 if report["fault"]:
                     failures.append((report["index"], report["fault"]))
-                    print(f"index {report['index']}: {report['fault']}", flush=True)
+                    print(f"index {report['index']}: {report['fault'][:400]}", flush=True)
             if ended:
                 alive.remove(worker)
                 death = worker.end()
@@ -263,6 +273,11 @@ def main() -> int:
         print("\nleft to PyTorch, by graphs:")
         for (target, reason), times in tally["left"].most_common(12):
             print(f"  {times:5d}  {target}: {reason.removeprefix(f'{target}: ')[:90]}")
+    print(
+        f"{tally['rounded']} elements beyond 4 ulp as far as eager's own roundings take them, "
+        f"{tally['undefined']} that hang on those and have no value; "
+        f"{tally['untraced']} graphs that FakeTensor refuses"
+    )
     print(
         f"{tally['calls']} calls, {tally['whole']} graphs wholly native, "
         f"{seconds:.0f} s, {done / max(seconds, 1e-9):.1f} graphs/s"

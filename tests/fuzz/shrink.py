@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from fuzz.compare import arguments
 from fuzz.program import ITEM, Call, Input, Program, Ref, run, substitute
+from fuzz.rounding import arguments
 
 Fails = Callable[[Program], bool]
 

@@ -13,10 +13,10 @@ from support import toroid
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fuzz.compare import arguments
 from fuzz.door import compile_program
 from fuzz.program import run
 from fuzz.replay import trace
+from fuzz.rounding import arguments
 from toroid import _torch
 
 aten = torch.ops.aten
