@@ -22,6 +22,8 @@ typedef enum {
                          ///< next way
     TOROID_NO_MEMORY,    ///< an allocation failed; nothing was lost and the call may be repeated
     TOROID_FAILED,       ///< something outside the library failed (a callback, a file)
+    TOROID_INVALID_INDEX,  ///< an index in the data is out of range
+    TOROID_INVALID_DATA,   ///< other values in the data are wrong: an integer divisor of zero
 } ToroidStatus;
 
 /// Message of the last failure on this thread; "" if there was none. Borrowed until the next

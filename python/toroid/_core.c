@@ -1,25 +1,14 @@
 /// The module toroid._core: its exceptions, its types, and what belongs to the process.
 #include "core.h"
 
-#include <string.h>
-
 PyObject *tor_py_unsupported;
 
 PyObject *tor_py_raise(ToroidStatus status) {
     const char *message = toroid_last_error();
     switch (status) {
         case TOROID_UNSUPPORTED: PyErr_SetString(tor_py_unsupported, message); break;
-        case TOROID_INVALID:
-            if (!strcmp(message, "ZeroDivisionError")) {  // eager's whole message
-                PyErr_SetString(PyExc_RuntimeError, message);
-                break;
-            }
-            // Eager raises IndexError for an index in the data that is out of range.
-            PyErr_SetString(strstr(message, "out of range") || strstr(message, "out of bounds")
-                                ? PyExc_IndexError
-                                : PyExc_ValueError,
-                            message);
-            break;
+        case TOROID_INVALID: PyErr_SetString(PyExc_ValueError, message); break;
+        case TOROID_INVALID_INDEX: PyErr_SetString(PyExc_IndexError, message); break;
         case TOROID_NO_MEMORY: PyErr_SetString(PyExc_MemoryError, message); break;
         default: PyErr_SetString(PyExc_RuntimeError, message);
     }

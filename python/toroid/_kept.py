@@ -1,6 +1,7 @@
 """Ops that PyTorch would take apart while it captures, and that Toroid wants whole.
 
-A recurrent layer becomes one cell a step, a resize a dozen gathers. PyTorch does this in Python
+A recurrent layer becomes one cell a step, a resize a dozen gathers, one_hot a comparison that
+accepts any class. PyTorch does this in Python
 kernels (``py_impl``) of the Autograd and CompositeImplicitAutograd keys, before a backend sees the
 graph. Inside `whole()` these kernels pass the op on instead, unless a gradient is wanted, whose
 formula is that of the parts. Like `_torch`, this depends on PyTorch's version.
@@ -63,6 +64,28 @@ def _rnn_ops() -> dict[Any, Any]:
 
 
 @functools.cache
+def _one_hot() -> dict[Any, Any]:
+    """A stand-in for one_hot; PyTorch has to find an unknown number of classes."""
+    library = torch.library.Library("toroid", "FRAGMENT")
+    library.define("one_hot(Tensor self, int num_classes) -> Tensor")
+    op = torch.ops.aten.one_hot.default
+    library.impl("one_hot", op, "CompositeExplicitAutograd")
+
+    def fake(x: torch.Tensor, classes: int) -> torch.Tensor:
+        return x.new_empty(*x.shape, classes)
+
+    torch.library.register_fake("toroid::one_hot", fake, lib=library)
+    _one_hot.library = library
+    stand_in = _below(torch.ops.toroid.one_hot.default)
+
+    def call(x: torch.Tensor, num_classes: int = -1) -> torch.Tensor:
+        with_classes = num_classes > 0 and x.dtype is torch.int64
+        return stand_in(x, num_classes) if with_classes else op.decompose(x, num_classes)
+
+    return {op: call}
+
+
+@functools.cache
 def _resizes() -> dict[Any, Any]:
     """The overload of each resize that has the output's size, by the one that may not."""
     names = [f"upsample_nearest{n}d" for n in (1, 2, 3)]
@@ -116,6 +139,7 @@ def _kernels() -> dict[Any, dict[DispatchKey, Callable[..., Any]]]:
     table: dict[Any, dict[DispatchKey, Callable[..., Any]]] = {}
     calls = {op: _below(new) for op, new in _rnn_ops().items() if _core.knows(str(new))}
     calls |= {vec: _sized(sized) for vec, sized in _resizes().items()}
+    calls |= _one_hot()
     for op, call in calls.items():
         table[op] = {key: _unless_gradient(op.py_kernels.get(key), call) for key in keys}
     for op in _resizes().values():

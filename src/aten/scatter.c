@@ -42,12 +42,13 @@ typedef struct {
     TorCall *c;
     TorValue *index;
     int64_t axis;
+    bool index_error;  ///< what a wrong index raises
 } Place;
 
 static TorValue *write(const Place *p, TorValue *x, TorValue *src, const char *reduce) {
     TorValue *inputs[] = {x, p->index, src};
-    TorAttr a[] = {TOR_A_INT(axis, p->axis), TOR_A_STR(reduce, reduce)};
-    return tor_im_add(p->c, TOR_OP_scatter, inputs, 3, a, 2);
+    TorAttr a[] = {TOR_A_INT(axis, p->axis), TOR_A_STR(reduce, reduce), TOR_A_INT(index_error, 1)};
+    return tor_im_add(p->c, TOR_OP_scatter, inputs, 3, a, p->index_error ? 3 : 2);
 }
 
 /// Whole slices of the axis: the vector of argument 2 in the shape of `source`.
@@ -176,6 +177,7 @@ static ToroidStatus import_index_reduce(TorCall *c) {
     bool include_self = tor_im_flag(c, 5);
     if (c->status) return c->status;
     Place p = slices(c, x, source);
+    p.index_error = true;
     return RETURN(reduce_into(&p, x, source, reduce, include_self, false));
 }
 
@@ -185,10 +187,13 @@ static ToroidStatus import_index_add(TorCall *c) {
     TorOperand alpha = tor_im_operand(c, 4);
     if (c->status) return c->status;
     Place p = slices(c, x, source);
+    // Eager scatters along an outer dim and loops over slices otherwise.
+    bool scaled = alpha.is_number && tor_scalar_cast(alpha.number, TOR_float64).f != 1;
+    bool outer = x->rank > 1 && (p.axis == 0 || p.axis == x->rank - 1);
+    p.index_error = scaled || !outer;
     if (alpha.value)
         return tor_im_refuse_arg(c, 4, "expected a number that is known when compiling");
-    if (tor_scalar_cast(alpha.number, TOR_float64).f != 1)
-        source = F2(mul, tor_im_up(c, source), tor_im_convert(c, alpha, x->dtype, false));
+    if (scaled) source = F2(mul, tor_im_up(c, source), tor_im_convert(c, alpha, x->dtype, false));
     return RETURN(reduce_into(&p, x, source, "add", true, true));
 }
 
@@ -234,6 +239,31 @@ static ToroidStatus import_masked_scatter(TorCall *c) {
     return RETURN(F3(where, mask, tor_im_view(c, picked, rank, dims), x));
 }
 
+/// Zeros with each element of x at its place in the plane that it belongs to. The row's number:
+/// spatial dims.
+static ToroidStatus import_max_unpool(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0), *index = tor_im_tensor(c, 1);
+    TorDim dims[TOR_MAX_RANK], sizes[TOR_MAX_RANK];
+    int spatial = c->row->op, n = tor_im_dims(c, 2, sizes);
+    if (c->status) return c->status;
+    int lead = x->rank - spatial;
+    if (n != spatial || lead < 1 || lead > 2 || index->rank != x->rank || index->dtype != TOR_int64)
+        return tor_im_refuse(c, "expected %d sizes, %d or %d dims and int64 indices", spatial,
+                             spatial + 1, spatial + 2);
+    for (int d = 1; d < x->rank; d++)
+        if (tor_int_is(c->g, x->dim[d], 0)) return tor_im_refuse_arg(c, 0, "dim %d is empty", d);
+    for (int d = 0; d < lead; d++) dims[d] = x->dim[d];
+    Place p = {.c = c, .axis = lead};
+    dims[lead] = tor_int_product(c->g, x->dim + lead, spatial);
+    p.index = tor_im_view(c, index, lead + 1, dims);
+    x = tor_im_view(c, x, lead + 1, dims);
+    dims[lead] = tor_int_product(c->g, sizes, spatial);
+    TorValue *zeros = tor_im_full(c, integer(0), x->dtype, 0, NULL);
+    zeros = tor_im_expand(c, zeros, lead + 1, dims);
+    for (int d = 0; d < spatial; d++) dims[lead + d] = sizes[d];
+    return RETURN(tor_im_view(c, write(&p, zeros, x, ""), lead + spatial, dims));
+}
+
 /// x with the diagonal of two dims replaced: those become the last two, and are indexed together.
 static ToroidStatus import_diagonal_scatter(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0), *src = tor_im_tensor(c, 1);
@@ -274,6 +304,9 @@ static const TorAtenRow rows[] = {
      import_index_reduce, 0},
     {"aten.put.default", "self, index, source, accumulate=False", import_put, 0},
     {"aten.masked_scatter.default", "self, mask, source", import_masked_scatter, 0},
+    {"aten.max_unpool2d.default", "self, indices, output_size", import_max_unpool, 2},
+    {"aten.max_unpool3d.default", "self, indices, output_size, stride, padding", import_max_unpool,
+     3},
     {"aten.diagonal_scatter.default", "self, src, offset=0, dim1=0, dim2=1",
      import_diagonal_scatter, 0},
 };

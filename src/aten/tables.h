@@ -8,7 +8,7 @@
 #define TOR_ATEN_TABLES(X)                                                      \
     X(integers) X(pointwise) X(compare) X(activation) X(convert) X(create)      \
     X(view) X(slice) X(join) X(reduce) X(norm) X(matmul) X(attention) X(conv)   \
-    X(index) X(scatter) X(order) X(resize) X(rnn)
+    X(index) X(scatter) X(order) X(resize) X(rnn) X(loss)
 // clang-format on
 
 #define X(theme) extern const TorAtenTable tor_aten_##theme##_ops;

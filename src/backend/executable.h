@@ -76,7 +76,7 @@ ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, int t
 bool tor_exe_tracks(const TorExecutable *exe, uint32_t input);
 int tor_exe_output_count(const TorExecutable *exe);
 TorCallOutput *tor_exe_outputs(TorCall *call);
-/// Returns TOROID_INVALID for an index out of range in the data, or a division of integers by zero.
+/// Returns TOROID_INVALID_INDEX or TOROID_INVALID_DATA for values that eager refuses.
 ToroidStatus tor_exe_run(TorCall *call, void *token);
 void tor_exe_end(TorCall **call);
 

@@ -18,6 +18,8 @@ const char *toroid_status_name(ToroidStatus status) {
         case TOROID_UNSUPPORTED: return "unsupported";
         case TOROID_NO_MEMORY: return "out of memory";
         case TOROID_FAILED: return "failed";
+        case TOROID_INVALID_INDEX: return "index out of range";
+        case TOROID_INVALID_DATA: return "invalid data";
     }
     return "unknown status";
 }
@@ -29,29 +31,19 @@ static void set_message(const char *format, va_list args) {
     memcpy(message, text, strlen(text) + 1);
 }
 
-ToroidStatus tor_invalid(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    set_message(format, args);
-    va_end(args);
-    return TOROID_INVALID;
-}
-
-ToroidStatus tor_refuse(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    set_message(format, args);
-    va_end(args);
-    return TOROID_UNSUPPORTED;
-}
-
-ToroidStatus tor_failed(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    set_message(format, args);
-    va_end(args);
-    return TOROID_FAILED;
-}
+#define SETTER(name, status)                     \
+    ToroidStatus name(const char *format, ...) { \
+        va_list args;                            \
+        va_start(args, format);                  \
+        set_message(format, args);               \
+        va_end(args);                            \
+        return status;                           \
+    }
+SETTER(tor_invalid, TOROID_INVALID)
+SETTER(tor_refuse, TOROID_UNSUPPORTED)
+SETTER(tor_failed, TOROID_FAILED)
+SETTER(tor_invalid_index, TOROID_INVALID_INDEX)
+SETTER(tor_invalid_data, TOROID_INVALID_DATA)
 
 ToroidStatus tor_no_memory(void) {
     memcpy(message, "out of memory", sizeof "out of memory");

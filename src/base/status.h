@@ -17,6 +17,9 @@ ToroidStatus tor_invalid(const char *format, ...) TOR_PRINTF(1, 2);
 ToroidStatus tor_refuse(const char *format, ...) TOR_PRINTF(1, 2);
 ToroidStatus tor_failed(const char *format, ...) TOR_PRINTF(1, 2);
 ToroidStatus tor_no_memory(void);
+/// Of the values that a run met: Python raises IndexError for the one, RuntimeError for the other.
+ToroidStatus tor_invalid_index(const char *format, ...) TOR_PRINTF(1, 2);
+ToroidStatus tor_invalid_data(const char *format, ...) TOR_PRINTF(1, 2);
 
 /// Puts "<prefix>: " before the current message; returns `status` unchanged.
 ToroidStatus tor_error_prefix(ToroidStatus status, const char *format, ...) TOR_PRINTF(2, 3);

@@ -33,8 +33,8 @@ static const char *bag_kernel(const void *args) {
 
 static ToroidStatus bag_raised(const TorStep *step, const void *args, int error) {
     (void)step, (void)args;
-    return error == 1 ? tor_invalid("index out of range of the weight's rows (embedding_bag)")
-                      : tor_invalid(
+    return error == 1 ? tor_invalid_data("index out of range of the weight's rows (embedding_bag)")
+                      : tor_invalid_data(
                             "offsets must start at 0, ascend and stay within the indices "
                             "(embedding_bag)");
 }

@@ -1,5 +1,6 @@
 // Indexing ops: each is one loop nest of the gather family, with its dims in the order that
 // kernels/gather/contract.h gives.
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/gather/contract.h"
@@ -48,15 +49,30 @@ static const char *index_kernel(const void *args) {
     return kernel ? tor_index_kernel_name(kernel) : NULL;
 }
 
+/// Whether eager raises an IndexError for an index out of range, and not a RuntimeError: that
+/// differs from op to op.
+static bool raises_index_error(const TorNode *node) {
+    switch (node->op) {
+        case TOR_OP_gather:
+        case TOR_OP_scatter: return tor_attr_int(node, TOR_ATTR_index_error, 0);
+        case TOR_OP_index_select: return tor_attr_int(node, TOR_ATTR_axis, 0) != 1;
+        default: return true;
+    }
+}
+
 static ToroidStatus index_raised(const TorStep *step, const void *args, int error) {
+    const TorIndexArgs *a = args;
+    const TorNode *node = step->node;
     int which;
     int64_t value;
+    char text[160] = "index out of range";
     (void)error;
-    if (!tor_index_find_error(args, &which, &value)) return tor_invalid("index out of range");
-    const TorIndexArgs *a = args;
-    return tor_invalid("index %" PRId64 " is out of range for an axis of size %" PRId64 " (%s, %s)",
-                       value, a->axis_size[which], tor_op_name(step->node->op),
-                       step->node->origin ? step->node->origin : "made by a pass");
+    if (tor_index_find_error(args, &which, &value))
+        snprintf(text, sizeof text,
+                 "index %" PRId64 " is out of range for an axis of size %" PRId64 " (%s, %s)",
+                 value, a->axis_size[which], tor_op_name(node->op),
+                 node->origin ? node->origin : "made by a pass");
+    return raises_index_error(node) ? tor_invalid_index("%s", text) : tor_invalid_data("%s", text);
 }
 
 static const TorStepKind gather_kind = {

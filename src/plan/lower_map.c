@@ -30,7 +30,7 @@ static void bind_map(const void *data, TorBinder *b) {
 /// The one thing that a program raises.
 static ToroidStatus divided_by_zero(const TorStep *step, const void *args, int error) {
     (void)step, (void)args, (void)error;
-    return tor_invalid("ZeroDivisionError");
+    return tor_invalid_data("ZeroDivisionError");  // eager's whole message
 }
 
 static const TorStepKind map_kind = {.name = "map", .bind = bind_map, .raised = divided_by_zero};

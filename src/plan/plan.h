@@ -66,7 +66,8 @@ TorPlanOutput *tor_context_outputs(TorContext *c);
 /// An integer of the graph, by the sizes of the last begin.
 int64_t tor_context_int(const TorContext *c, TorDim dim);
 /// @param threads at least 1
-/// @return TOROID_INVALID for an index out of range, or the status of an external node
+/// @return TOROID_INVALID_INDEX or TOROID_INVALID_DATA for values that eager refuses, or the status
+/// of an external node
 ToroidStatus tor_context_run(TorContext *c, int threads, void *token);
 size_t tor_context_arena_bytes(const TorContext *c);
 /// Bytes that a run with the sizes of the last bind writes into graph inputs (cache updates).

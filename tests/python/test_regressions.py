@@ -134,3 +134,19 @@ def test_a_variance_whose_sum_of_squares_is_too_large():
 @pytest.mark.parametrize("packet", [aten.any, aten.all])
 def test_a_test_of_a_single_bool_is_a_tensor_of_its_own(packet):
     replay(lambda x: (packet.default(x),), (torch.tensor(True),))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(5,), (4, 5), (2, 5, 3), (2, 5, 3, 2)])
+def test_nll_loss(shape, weighted, reduction):
+    x = torch.randn(shape)
+    target = torch.randint(0, 5, shape[:1] + shape[2:] if len(shape) > 1 else ())
+    weight = torch.rand(5) if weighted else None
+
+    def f(x, target, weight):
+        return torch.nn.functional.nll_loss(x, target, weight, reduction=reduction, ignore_index=2)
+
+    with torch.no_grad():
+        got = torch.compile(f, backend="toroid")(x, target, weight)
+        torch.testing.assert_close(got, f(x, target, weight), equal_nan=True)

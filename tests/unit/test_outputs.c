@@ -329,7 +329,7 @@ static void test_index_errors(void **state) {
     OUTPUTS(y);
     TorExecutable *exe = compile();
     Tensor *out[1];
-    assert_int_equal(call_exe(exe, 2, out), TOROID_INVALID);
+    assert_int_equal(call_exe(exe, 2, out), TOROID_INVALID_INDEX);
     assert_non_null(strstr(toroid_last_error(), "index 6 is out of range for an axis of size 4"));
     tensor_set(base, 1, 2);
     MUST(call_exe(exe, 2, out));
