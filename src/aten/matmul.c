@@ -30,6 +30,16 @@ static bool need_rank(TorCall *c, TorValue *x, int i, int rank) {
     return !c->status;
 }
 
+/// Whether eager does not even read matrices that count zero times, so that their NaN is lost: BLAS
+/// does not, eager's own loops (halves, small batched products) do.
+static bool skips_product(TorCall *c, const TorValue *a, const TorValue *b) {
+    if (a->dtype != TOR_float32 && a->dtype != TOR_float64) return false;
+    if (a->rank == 2) return true;
+    int64_t work;
+    TorDim dims[] = {a->dim[1], a->dim[2], b->dim[2]};
+    return tor_int_known(c->g, tor_int_product(c->g, dims, 3), &work) && work >= 400;
+}
+
 /// beta * self + alpha * product. Half types: the product in float32, one rounding.
 static TorValue *scaled_sum(TorCall *c, TorValue *self, TorValue *a, TorValue *b, TorOperand beta,
                             TorOperand alpha) {
@@ -41,6 +51,13 @@ static TorValue *scaled_sum(TorCall *c, TorValue *self, TorValue *a, TorValue *b
                NULL;
     if (beta.value || alpha.value)
         return tor_im_refuse(c, "beta and alpha must be known when compiling"), NULL;
+    if (zero(&alpha) && skips_product(c, a, b)) {
+        TorDim dims[TOR_MAX_RANK];
+        for (int d = 0; d < a->rank; d++) dims[d] = d < a->rank - 1 ? a->dim[d] : b->dim[d];
+        TorValue *rest = zero(&beta) ? tor_im_full(c, (TorScalar){.dtype = t}, t, 0, NULL)
+                                     : F2(mul, self, tor_im_convert(c, beta, t, false));
+        return tor_im_expand(c, rest, a->rank, dims);
+    }
     TorValue *r = tor_im_matmul(c, tor_im_up(c, a), tor_im_up(c, b));
     if (!one(&alpha)) r = F2(mul, r, tor_im_convert(c, alpha, wide, false));
     // With beta = 0 self does not count, not even its NaN.

@@ -150,3 +150,24 @@ def test_nll_loss(shape, weighted, reduction):
     with torch.no_grad():
         got = torch.compile(f, backend="toroid")(x, target, weight)
         torch.testing.assert_close(got, f(x, target, weight), equal_nan=True)
+
+
+def test_products_that_count_zero_times_lose_their_nan():
+    nan = torch.full((3, 3), torch.nan)
+    x, batch = torch.randn(3, 3), nan.expand(2, 3, 3)
+    big = torch.full((1, 20, 20), torch.nan)
+
+    def f(x, nan, batch, big):
+        return (
+            torch.addmm(nan, nan, nan, alpha=0, beta=0),
+            torch.addmm(x[0], nan, nan, alpha=0),
+            torch.addmv(x[0], nan, nan[0], alpha=0, beta=2),
+            torch.addbmm(x, batch, batch, alpha=0),
+            torch.baddbmm(torch.ones(1, 20, 20), big, big, alpha=0, beta=3),
+        )
+
+    with torch.no_grad():
+        got = torch.compile(f, backend="toroid")(x, nan, batch, big)
+    want = (torch.zeros(3, 3), x[0].expand(3, 3), 2 * x[0], x, torch.full((1, 20, 20), 3.0))
+    for a, b in zip(got, want, strict=True):
+        torch.testing.assert_close(a, b)
