@@ -54,8 +54,8 @@ static ToroidStatus variance(TorCall *c, int axes_arg, bool keepdim, double corr
     else
         while (n < x->rank) axes[n] = n, n++;
     TorDtype t = x->dtype;
-    // Eager has float32 in float64: the sum of squares, and its root's square, may be no float32.
-    TorValue *wide = t == TOR_float32 ? tor_im_cast(c, x, TOR_float64) : tor_im_up(c, x);
+    // A standard deviation may be in range where the variance is not.
+    TorValue *wide = c->row->op & STD ? tor_im_cast(c, x, TOR_float64) : tor_im_up(c, x);
     TorValue *r = tor_im_var(c, wide, axes, n, keepdim, correction);
     if (c->row->op & STD) r = F1(sqrt, r);
     r = tor_im_cast(c, r, t);

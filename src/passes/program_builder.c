@@ -211,10 +211,10 @@ static ToroidStatus reduce_node(TorProgramBuilder *b, const TorNode *node, Ref *
             TOR_TRY(reduce(b, TOR_REDUCE_length, type, x, &n));
             TOR_TRY(number(b, tor_attr_float(node, TOR_ATTR_correction, 1), type, &correction));
             TOR_TRY(number(b, 0, type, &zero));
-            TOR_TRY(emit2(b, TOR_FN_mul, type, biased, n, &r));
-            TOR_TRY(emit2(b, TOR_FN_sub, type, n, correction, &n));
-            TOR_TRY(emit2(b, TOR_FN_maximum, type, n, zero, &n));
-            TOR_TRY(emit2(b, TOR_FN_div, type, r, n, &r));
+            TOR_TRY(emit2(b, TOR_FN_sub, type, n, correction, &r));
+            TOR_TRY(emit2(b, TOR_FN_maximum, type, r, zero, &r));
+            TOR_TRY(emit2(b, TOR_FN_div, type, n, r, &r));
+            TOR_TRY(emit2(b, TOR_FN_mul, type, biased, r, &r));
             return convert(b, r, type, to, out);
         }
         case TOR_OP_any:

@@ -171,3 +171,20 @@ def test_products_that_count_zero_times_lose_their_nan():
     want = (torch.zeros(3, 3), x[0].expand(3, 3), 2 * x[0], x, torch.full((1, 20, 20), 3.0))
     for a, b in zip(got, want, strict=True):
         torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_spread_of_values_whose_squares_leave_the_type(dim, dtype):
+    x = torch.tensor([[1.0, 2, 3, 4], [1, 1, 1, 1], [-1, 1, 0.5, 0]])
+    x = (x if dim else x.T) * 1e19
+
+    def f(x):
+        return x.var(dim), (x * 1e18).std(dim)
+
+    x = x.to(dtype)
+    with torch.no_grad():
+        var, std = torch.compile(f, backend="toroid")(x)
+    torch.testing.assert_close(var, x.double().var(dim).to(dtype))
+    torch.testing.assert_close(std, (x * 1e18).double().std(dim).to(dtype))
+    assert var.isfinite().all() and std.isfinite().all()

@@ -1,7 +1,8 @@
 // Reductions of a tile, and those column reductions that no elementwise function does.
 //
-// Policy: floats in their own type over 4 vectors of lanes, combined pairwise; integers modulo
-// 2^64. Tiles hold at least one element.
+// Policy: floats in their own type over 4 vectors of lanes, combined pairwise (moments that
+// overflow: in float64, in order); integers modulo 2^64. Tiles hold at least one element.
+#include <float.h>
 #include <string.h>
 
 #include "base/simd.h"

@@ -89,6 +89,14 @@ static void NAME(all)(TorPartial *out, const void *x_, int64_t n) {
     for (int64_t i = 0; i < n; i++) zeros |= x[i] == 0;
     out->i = !zeros;
 }
+// In float64, for a tile whose sums or squares leave T.
+static __attribute__((noinline)) void NAME(wide_moments)(TorPartial *out, const T *x, int64_t n) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i];
+    out->f = sum / (double)n;
+    for (int64_t i = 0; i < n; i++) squares += ((double)x[i] - out->f) * ((double)x[i] - out->f);
+    out->f2 = squares;
+}
 // Two passes over the tile, which is in the first-level cache. What rounding took from the mean is
 // put back by the second: rows of equal elements have exactly that mean, and no variance.
 static void NAME(moments)(TorPartial *out, const void *x_, int64_t n) {
@@ -122,6 +130,7 @@ static void NAME(moments)(TorPartial *out, const void *x_, int64_t n) {
     out->f = mean - mean == 0 ? (double)mean + shift : (double)mean;
     out->f2 = (double)lane[0] - shift * (double)left[0];
     if (out->f2 < 0) out->f2 = 0;
+    if (!(out->f2 <= DBL_MAX)) NAME(wide_moments)(out, x, n);
 }
 
 static void NAME(column_argmax)(void *state, const void *x_, int64_t row, int64_t n) {
