@@ -222,6 +222,8 @@ def _decomposition_table() -> dict[Any, Callable[..., Any]]:
     packet = torch.ops.aten.linspace
     for op in {getattr(packet, overload) for overload in packet.overloads()} & table.keys():
         table[op] = _for_wide_floats(table[op])
+    op = torch.ops.aten.affine_grid_generator.default
+    table[op] = _for_grids_of_many(table[op])
     return table
 
 
@@ -232,6 +234,15 @@ def _for_wide_floats(rule: Callable[..., Any]) -> Callable[..., Any]:
         if dtype not in (None, torch.float32, torch.float64):
             return NotImplemented
         return rule(*args, dtype=dtype, **kwargs)
+
+    return call
+
+
+def _for_grids_of_many(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that stands back for a side of 1: AOTAutograd refuses the constant that it makes."""
+
+    def call(theta: torch.Tensor, size: list[int], align_corners: bool) -> Any:
+        return NotImplemented if 1 in size[2:] else rule(theta, size, align_corners)
 
     return call
 

@@ -189,6 +189,15 @@ def test_grid_sample(mode, padding):
         check(f, torch.randn(2, 3, 4, 5, 6), torch.randn(2, 3, 2, 4, 3))
 
 
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("size", [(2, 3, 1, 5), (2, 3, 4, 1), (1, 1, 1, 1), (2, 1, 3, 1, 4)])
+def test_affine_grid_with_a_side_of_one(size, align_corners):
+    """PyTorch's decomposition makes such a side a constant, which AOTAutograd refuses."""
+    rank = len(size) - 2
+    theta = torch.randn(size[0], rank, rank + 1)
+    check(lambda t: F.affine_grid(t, size, align_corners=align_corners), theta, native=False)
+
+
 def test_affine_grid_and_sample_with_dynamic_sizes():
     def f(theta, x):
         grid = F.affine_grid(theta, x.shape, align_corners=False)
