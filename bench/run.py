@@ -28,87 +28,44 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402
-import transformers as hf  # noqa: E402
+from models import MODELS  # noqa: E402
 
 PAUSE = 0.01  # seconds between calls: threads of the engine before go to sleep
 MIN_CALLS = 5
 
 
-class OneTensor(torch.nn.Module):
-    """A model of transformers as a function of one tensor that gives one tensor."""
-
-    def __init__(self, model, takes, gives, **fixed):
-        super().__init__()
-        self.model, self.takes, self.gives, self.fixed = model, takes, gives, fixed
-
-    def forward(self, x):
-        return self.model(**{self.takes: x}, **self.fixed)[self.gives]
-
-
-# ------------------------------------------------------------------ models: (module, input)
-
-
-def bert():
-    model = hf.BertModel(hf.BertConfig())
-    return OneTensor(model, "input_ids", "last_hidden_state"), tokens(1, 128)
-
-
-def minilm():
-    config = hf.BertConfig(
-        hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
-    )
-    return OneTensor(hf.BertModel(config), "input_ids", "last_hidden_state"), tokens(8, 64)
-
-
-def gpt2():
-    model = hf.GPT2LMHeadModel(hf.GPT2Config())
-    return OneTensor(model, "input_ids", "logits", use_cache=False), tokens(1, 128)
-
-
-def resnet50():
-    model = OneTensor(hf.ResNetModel(hf.ResNetConfig()), "pixel_values", "last_hidden_state")
-    # Statistics of real activations: with the initial ones they grow from block to block.
-    for module in model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.momentum = None
-    with torch.no_grad():
-        model.train()(torch.randn(4, 3, 224, 224))
-    return model, torch.randn(1, 3, 224, 224)
-
-
-def tokens(batch, length):
-    return torch.randint(0, 30000, (batch, length))
-
-
-MODELS = {f.__name__: f for f in (bert, minilm, gpt2, resnet50)}
-
-# ------------------------------------------------------------------ engines: module, input -> call
+# ------------------------------------------------------------------ engines: module, inputs -> call
 
 
 class NotInstalled(Exception):
     """An engine that was asked for is not there."""
 
 
-def eager(model, x, threads):
-    return lambda: model(x)
+def eager(model, inputs, threads):
+    return lambda: model(*inputs)
 
 
-def toroid(model, x, threads):
-    compiled = torch.compile(model, backend="toroid")
-    return lambda: compiled(x)
+def toroid(model, inputs, threads, **options):
+    compiled = torch.compile(model, backend="toroid", options=options)
+    return lambda: compiled(*inputs)
 
 
-def inductor(model, x, threads):
+def toroid_strict(model, inputs, threads):
+    """Fails where PyTorch would have to run a node."""
+    return toroid(model, inputs, threads, strict=True)
+
+
+def inductor(model, inputs, threads):
     import torch._inductor.config as config
     from torch._inductor.utils import fresh_cache
 
     compiled = torch.compile(model)
     with fresh_cache(), config.patch(freezing=True):
-        compiled(x)
-    return lambda: compiled(x)
+        compiled(*inputs)
+    return lambda: compiled(*inputs)
 
 
-def onnxruntime(model, x, threads):
+def onnxruntime(model, inputs, threads):
     for name in ("onnxruntime", "onnxscript"):
         if importlib.util.find_spec(name) is None:
             raise NotInstalled(f"{name} is not installed")
@@ -118,13 +75,13 @@ def onnxruntime(model, x, threads):
     options.intra_op_num_threads = threads
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "model.onnx")
-        torch.onnx.export(model, (x,), path, dynamo=True, verbose=False)
+        torch.onnx.export(model, inputs, path, dynamo=True, verbose=False)
         session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    feed = {session.get_inputs()[0].name: x.numpy()}
+    feed = {slot.name: x.numpy() for slot, x in zip(session.get_inputs(), inputs, strict=True)}
     return lambda: torch.from_numpy(session.run(None, feed)[0])
 
 
-ENGINES = {f.__name__: f for f in (eager, toroid, inductor, onnxruntime)}
+ENGINES = {f.__name__: f for f in (eager, toroid, toroid_strict, inductor, onnxruntime)}
 
 # ------------------------------------------------------------------ measuring
 
@@ -139,12 +96,12 @@ def error(result, exact):
     return (result.double() - exact).square().mean().sqrt().item()
 
 
-def start(name, model, x, exact, threads):
+def start(name, model, inputs, exact, threads):
     """Build an engine's call; the row of numbers so far, or of the reason why there are none."""
     torch._dynamo.reset()
     begin = time.perf_counter()
     try:
-        call = ENGINES[name](copy.deepcopy(model), x, threads)
+        call = ENGINES[name](copy.deepcopy(model), inputs, threads)
         result = call()
     except NotInstalled as missing:
         return None, {"missing": str(missing)}
@@ -170,13 +127,13 @@ def take_turns(calls, seconds):
 @torch.no_grad()
 def measure(model_name, engines, threads, seconds):
     torch.manual_seed(0)
-    model, x = MODELS[model_name]()
+    model, inputs = MODELS[model_name]()
     model.eval()
-    wide = x.double() if x.is_floating_point() else x
-    exact = copy.deepcopy(model).double()(wide)
+    wide = [x.double() if x.is_floating_point() else x for x in inputs]
+    exact = copy.deepcopy(model).double()(*wide)
     rows, calls = {}, {}
     for name in engines:
-        call, rows[name] = start(name, model, x, exact, threads)
+        call, rows[name] = start(name, model, inputs, exact, threads)
         if call:
             calls[name] = call
     for name, times in take_turns(calls, seconds).items():
@@ -190,7 +147,7 @@ def measure(model_name, engines, threads, seconds):
 
 
 def line(model_name, name, row):
-    head = f"{model_name:10}{name:13}"
+    head = f"{model_name:13}{name:14}"
     if "ms" not in row:
         return f"{head}  {row.get('missing') or row['failed']}"
     ratio = f"{row['ratio']:8.2f}" if "ratio" in row else f"{'':8}"
@@ -221,7 +178,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     torch.set_num_threads(args.threads)
     print(f"PyTorch {torch.__version__}, {args.threads} thread(s)\n")
-    print(f"{'model':10}{'engine':13}{'ms':>10}{'ratio':>8}{'first s':>10}{'error':>9}{'calls':>8}")
+    print(f"{'model':13}{'engine':14}{'ms':>10}{'ratio':>8}{'first s':>10}{'error':>9}{'calls':>8}")
     results = {}
     for model_name in args.models:
         results[model_name] = measure(model_name, args.engines, args.threads, args.seconds)

@@ -177,9 +177,10 @@ def test_pytorchs_own_error_without_a_gpu(x):
     def f(t):
         return t.to("cuda") + 1
 
-    with pytest.raises((AssertionError, RuntimeError), match="CUDA"):
+    without = "CUDA|cuda|NVIDIA driver"  # as a build without CUDA says it, and one with it
+    with pytest.raises((AssertionError, RuntimeError), match=without):
         f(x)
-    with pytest.raises(torch._dynamo.exc.TorchRuntimeError, match="CUDA|cuda"):
+    with pytest.raises(RuntimeError, match=without):  # TorchRuntimeError where tracing fails
         toroid(f)(x)
 
 

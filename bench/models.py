@@ -1,0 +1,142 @@
+"""The models that the bench runs: transformers' configs at full size, with random weights.
+
+Each function gives a module that takes its inputs by position and gives one tensor, and the inputs.
+"""
+
+import torch
+import transformers as hf
+
+T5_SMALL = {"d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8}
+
+
+class OneTensor(torch.nn.Module):
+    """A model of transformers as a function of tensors that gives one tensor."""
+
+    def __init__(self, model, takes, gives, **fixed):
+        super().__init__()
+        self.model, self.takes, self.gives, self.fixed = model, takes, gives, fixed
+
+    def forward(self, *inputs):
+        named = dict(zip(self.takes, inputs, strict=True))
+        return self.model(**named, **self.fixed)[self.gives]
+
+
+def tokens(batch, length):
+    return torch.randint(0, 30000, (batch, length))
+
+
+def encoder(config, batch=1):
+    model = hf.BertModel(config)
+    return OneTensor(model, ["input_ids"], "last_hidden_state"), (tokens(batch, 128),)
+
+
+def causal(model):
+    return OneTensor(model, ["input_ids"], "logits", use_cache=False), (tokens(1, 128),)
+
+
+def seq2seq(model, gives, source, target):
+    takes = ["input_ids", "decoder_input_ids"]
+    return OneTensor(model, takes, gives, use_cache=False), (tokens(1, source), tokens(1, target))
+
+
+def vision(model):
+    return OneTensor(model, ["pixel_values"], "last_hidden_state"), (torch.randn(1, 3, 224, 224),)
+
+
+def convolutional(model):
+    """Statistics of real activations: with the initial ones they grow, or vanish, with depth."""
+    model, inputs = vision(model)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(module.weight)
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = None
+    with torch.no_grad():
+        model.train()(torch.randn(4, 3, 224, 224))
+    return model, inputs
+
+
+def bert():
+    return encoder(hf.BertConfig())
+
+
+def minilm():
+    return encoder(
+        hf.BertConfig(
+            hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
+        ),
+        batch=8,
+    )
+
+
+def gpt2():
+    return causal(hf.GPT2LMHeadModel(hf.GPT2Config()))
+
+
+def llama():
+    return causal(
+        hf.LlamaForCausalLM(
+            hf.LlamaConfig(
+                hidden_size=1024,
+                intermediate_size=2816,
+                num_hidden_layers=12,
+                num_attention_heads=16,
+                vocab_size=32000,
+            )
+        )
+    )
+
+
+def t5():
+    return seq2seq(hf.T5ForConditionalGeneration(hf.T5Config(**T5_SMALL)), "logits", 128, 16)
+
+
+def t5_short():
+    return seq2seq(hf.T5Model(hf.T5Config(**T5_SMALL)), "last_hidden_state", 14, 4)
+
+
+def vit():
+    return vision(hf.ViTModel(hf.ViTConfig()))
+
+
+def swin():
+    return vision(hf.SwinModel(hf.SwinConfig()))
+
+
+def convnext():
+    return vision(hf.ConvNextModel(hf.ConvNextConfig()))
+
+
+def resnet50():
+    return convolutional(hf.ResNetModel(hf.ResNetConfig()))
+
+
+def mobilenetv2():
+    return convolutional(hf.MobileNetV2Model(hf.MobileNetV2Config()))
+
+
+def efficientnet():
+    """EfficientNet-B0."""
+    config = hf.EfficientNetConfig(
+        width_coefficient=1.0, depth_coefficient=1.0, hidden_dim=1280, image_size=224
+    )
+    return convolutional(hf.EfficientNetModel(config))
+
+
+MODELS = {
+    f.__name__: f
+    for f in (
+        bert,
+        minilm,
+        gpt2,
+        llama,
+        t5,
+        t5_short,
+        vit,
+        swin,
+        convnext,
+        resnet50,
+        mobilenetv2,
+        efficientnet,
+    )
+}
