@@ -35,16 +35,19 @@ def test_demo(capsys):
 
 
 def test_bench(capsys, tmp_path, monkeypatch, threads):
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))  # as `python bench/run.py` has it
     run = load(ROOT / "bench" / "run.py")
     config = T.BertConfig(
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
     )
 
     def tiny():
-        model = run.OneTensor(T.BertModel(config), "input_ids", "last_hidden_state")
-        return model, run.tokens(1, 8)
+        import models
 
-    def broken(model, x, threads):
+        model = models.OneTensor(T.BertModel(config), ["input_ids"], "last_hidden_state")
+        return model, (models.tokens(1, 8),)
+
+    def broken(model, inputs, threads):
         raise RuntimeError("this engine does not work")
 
     monkeypatch.setitem(run.MODELS, "tiny", tiny)
@@ -59,4 +62,4 @@ def test_bench(capsys, tmp_path, monkeypatch, threads):
     assert "this engine does not work" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         run.main(["--models", "no_such_model"])
-    assert "is none of bert, minilm, gpt2, resnet50" in capsys.readouterr().err
+    assert "is none of bert, minilm, gpt2, llama" in capsys.readouterr().err
