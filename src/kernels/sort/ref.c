@@ -1,5 +1,6 @@
 /// Sort's oracles: a line is ordered by insertion of positions, compared as scalars.
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/sort/contract.h"
 
@@ -77,10 +78,9 @@ void tor_sort_ref(const TorSortArgs *args) {
         if (!many) order[0] = chosen(&l, order, n);
         int64_t results = args->kind == TOR_SORT_all ? n : many ? k : 1;
         for (int64_t j = 0; j < results; j++) {
-            uint8_t *to =
-                (uint8_t *)args->values + (value + j * args->value_stride[args->axis]) * bytes;
             const uint8_t *from = l.line + order[j] * args->src_stride[args->axis] * bytes;
-            for (int64_t b = 0; args->values && b < bytes; b++) to[b] = from[b];
+            int64_t at = (value + j * args->value_stride[args->axis]) * bytes;
+            if (args->values) memcpy((uint8_t *)args->values + at, from, (size_t)bytes);
             if (args->indices) args->indices[index + j * args->index_stride[args->axis]] = order[j];
         }
     }
