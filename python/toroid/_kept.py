@@ -1,10 +1,10 @@
 """Ops that PyTorch would take apart while it captures, and that Toroid wants whole.
 
 A recurrent layer becomes one cell a step, a resize a dozen gathers, one_hot a comparison that
-accepts any class. PyTorch does this in Python
-kernels (``py_impl``) of the Autograd and CompositeImplicitAutograd keys, before a backend sees the
-graph. Inside `whole()` these kernels pass the op on instead, unless a gradient is wanted, whose
-formula is that of the parts. Like `_torch`, this depends on PyTorch's version.
+accepts any class. PyTorch does this in Python kernels (``py_impl``) of the Autograd and
+CompositeImplicitAutograd keys, before a backend sees the graph. Inside `whole()` these kernels pass
+the op on instead, unless a gradient is wanted, whose formula is that of the parts. Like `_torch`,
+this depends on PyTorch's version.
 """
 
 from __future__ import annotations

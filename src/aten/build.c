@@ -51,6 +51,11 @@ TorValue *tor_im_full(TorCall *c, TorScalar value, TorDtype dtype, int rank, con
     return tor_im_add(c, TOR_OP_full, NULL, 0, a, 3);
 }
 
+TorValue *tor_im_repeated(TorCall *c, TorScalar value, TorDtype dtype, int rank,
+                          const TorDim *dims) {
+    return tor_im_expand(c, tor_im_full(c, value, dtype, 0, NULL), rank, dims);
+}
+
 TorValue *tor_im_arange(TorCall *c, TorDim count, TorDim start, int64_t step, TorDtype dtype) {
     TorAttr a[] = {TOR_A_DTYPE(dtype, dtype), TOR_A_DIMS(dims, &count, 1), TOR_A_DIM(start, start),
                    TOR_A_INT(step, step)};

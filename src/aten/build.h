@@ -101,6 +101,9 @@ TorValue *tor_im_cast(TorCall *c, TorValue *x, TorDtype dtype);  ///< x itself i
 TorValue *tor_im_up(TorCall *c, TorValue *x);                    ///< half types to float32
 TorValue *tor_im_to_bool(TorCall *c, TorValue *x);
 TorValue *tor_im_full(TorCall *c, TorScalar value, TorDtype dtype, int rank, const TorDim *dims);
+/// The same values as one element that is repeated, for operands that are read only.
+TorValue *tor_im_repeated(TorCall *c, TorScalar value, TorDtype dtype, int rank,
+                          const TorDim *dims);
 /// A 0-d int64 tensor that holds an integer of the graph.
 TorValue *tor_im_dim_tensor(TorCall *c, TorDim dim);
 TorValue *tor_im_arange(TorCall *c, TorDim count, TorDim start, int64_t step, TorDtype dtype);

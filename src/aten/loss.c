@@ -62,10 +62,9 @@ static ToroidStatus import_one_hot(TorCall *c) {
     for (int d = 0; d < x->rank; d++) dims[d] = one[d] = x->dim[d];
     dims[x->rank] = tor_im_const(c, classes), one[x->rank] = tor_im_const(c, 1);
     TorScalar off = {.dtype = TOR_int64}, on = {.dtype = TOR_int64, .i = 1};
-    TorValue *inputs[] = {
-        tor_im_expand(c, tor_im_full(c, off, TOR_int64, 0, NULL), x->rank + 1, dims),
-        tor_im_unsqueeze(c, x, x->rank),
-        tor_im_expand(c, tor_im_full(c, on, TOR_int64, 0, NULL), x->rank + 1, one)};
+    TorValue *inputs[] = {tor_im_repeated(c, off, TOR_int64, x->rank + 1, dims),
+                          tor_im_unsqueeze(c, x, x->rank),
+                          tor_im_repeated(c, on, TOR_int64, x->rank + 1, one)};
     TorAttr a[] = {TOR_A_INT(axis, x->rank), TOR_A_STR(reduce, "")};
     return RETURN(tor_im_add(c, TOR_OP_scatter, inputs, 3, a, 2));
 }

@@ -54,8 +54,8 @@ static TorValue *scaled_sum(TorCall *c, TorValue *self, TorValue *a, TorValue *b
     if (zero(&alpha) && skips_product(c, a, b)) {
         TorDim dims[TOR_MAX_RANK];
         for (int d = 0; d < a->rank; d++) dims[d] = d < a->rank - 1 ? a->dim[d] : b->dim[d];
-        TorValue *rest = zero(&beta) ? tor_im_full(c, (TorScalar){.dtype = t}, t, 0, NULL)
-                                     : F2(mul, self, tor_im_convert(c, beta, t, false));
+        if (zero(&beta)) return tor_im_repeated(c, (TorScalar){.dtype = t}, t, a->rank, dims);
+        TorValue *rest = F2(mul, self, tor_im_convert(c, beta, t, false));
         return tor_im_expand(c, rest, a->rank, dims);
     }
     TorValue *r = tor_im_matmul(c, tor_im_up(c, a), tor_im_up(c, b));

@@ -74,7 +74,7 @@ static Place slices(TorCall *c, const TorValue *x, const TorValue *source) {
 /// `number` in the shape of `like`.
 static TorValue *filled(TorCall *c, TorScalar number, TorDtype dtype, const TorValue *like) {
     if (c->status) return NULL;
-    return tor_im_expand(c, tor_im_full(c, number, dtype, 0, NULL), like->rank, like->dim);
+    return tor_im_repeated(c, number, dtype, like->rank, like->dim);
 }
 
 static TorScalar integer(int64_t i) { return (TorScalar){.dtype = TOR_int64, .i = i}; }
@@ -258,8 +258,7 @@ static ToroidStatus import_max_unpool(TorCall *c) {
     p.index = tor_im_view(c, index, lead + 1, dims);
     x = tor_im_view(c, x, lead + 1, dims);
     dims[lead] = tor_int_product(c->g, sizes, spatial);
-    TorValue *zeros = tor_im_full(c, integer(0), x->dtype, 0, NULL);
-    zeros = tor_im_expand(c, zeros, lead + 1, dims);
+    TorValue *zeros = tor_im_repeated(c, integer(0), x->dtype, lead + 1, dims);
     for (int d = 0; d < spatial; d++) dims[lead + d] = sizes[d];
     return RETURN(tor_im_view(c, write(&p, zeros, x, ""), lead + spatial, dims));
 }

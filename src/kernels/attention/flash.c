@@ -92,19 +92,14 @@ static void pack_values(const Item *item, float *panels) {
 
 /// Where each row of q lies: in place, or packed if its elements are not next to each other.
 static const float *query_row(const Item *item, int64_t row) {
-    const TorAttentionArgs *args = item->args;
-    const float *q = args->q + item->batch * args->q_stride[0] +
-                     item_head(item, row) * args->q_stride[1] +
-                     item_query(item, row) * args->q_stride[2];
-    return args->q_stride[3] == 1 ? q : item->scratch + item->at.q + row * item->at.q_row;
+    return item->args->q_stride[3] == 1 ? item_q(item, row)
+                                        : item->scratch + item->at.q + row * item->at.q_row;
 }
 
 static void pack_queries(const Item *item) {
     const TorAttentionArgs *args = item->args;
     for (int64_t i = 0; i < item->rows; i++) {
-        const float *q = args->q + item->batch * args->q_stride[0] +
-                         item_head(item, i) * args->q_stride[1] +
-                         item_query(item, i) * args->q_stride[2];
+        const float *q = item_q(item, i);
         for (int64_t c = 0; c < args->d; c++)
             item->scratch[item->at.q + i * item->at.q_row + c] = q[c * args->q_stride[3]];
     }
@@ -139,10 +134,8 @@ static Ahead ahead_find(const Item *item, int64_t index, int64_t end) {
         Item next = item_find(args, index + 1, item->scratch);
         k = next.k, v = next.v, key = next.key, keys = next.key_end - key;
         if (k == item->k && key == item->tile_key) keys = 0;
-        const float *q = args->q + next.batch * args->q_stride[0] +
-                         item_head(&next, 0) * args->q_stride[1] +
-                         item_query(&next, 0) * args->q_stride[2];
-        if (args->row_heads == 1) ahead_add(&ahead, 2, q, args->q_stride[2], next.rows, args->d);
+        if (args->row_heads == 1)
+            ahead_add(&ahead, 2, item_q(&next, 0), args->q_stride[2], next.rows, args->d);
     }
     keys = TOR_MAX(TOR_MIN(keys, args->key_tile), 0);
     ahead_add(&ahead, 0, k + key * args->k_stride[2], args->k_stride[2], keys, args->d);

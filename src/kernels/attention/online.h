@@ -36,6 +36,13 @@ TOR_INLINE int64_t item_head(const Item *item, int64_t row) {
                                       : item->head + (item->row + row) % item->args->row_heads;
 }
 
+/// Row `row` of q, where it lies in memory.
+TOR_INLINE const float *item_q(const Item *item, int64_t row) {
+    const TorAttentionArgs *args = item->args;
+    return args->q + item->batch * args->q_stride[0] + item_head(item, row) * args->q_stride[1] +
+           item_query(item, row) * args->q_stride[2];
+}
+
 /// Item `index` of tor_attention_run(): what it works on.
 TOR_INLINE Item item_find(const TorAttentionArgs *args, int64_t index, void *scratch) {
     Item item = {.args = args, .scratch = scratch, .at = tor_attention_scratch(args, args->kernel)};

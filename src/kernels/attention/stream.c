@@ -104,10 +104,7 @@ void TOR_KERNEL_IMPL(tor_attention_f32, stream)(const TorAttentionArgs *args, in
               *acc = item.scratch + item.at.acc;
         memset(q, 0, (size_t)(item.rows * item.at.q_row) * sizeof(float));
         for (int64_t i = 0; i < item.rows; i++)
-            pack_rows(args->q + item.batch * args->q_stride[0] +
-                          item_head(&item, i) * args->q_stride[1] +
-                          item_query(&item, i) * args->q_stride[2],
-                      0, args->q_stride[3], 1, args->d, q + i * item.at.q_row, 0);
+            pack_rows(item_q(&item, i), 0, args->q_stride[3], 1, args->d, q + i * item.at.q_row, 0);
         for (int64_t key = item.key; key < item.key_end; key += args->key_tile) {
             item_tile(&item, key);
             int64_t n = item.tile_keys;
