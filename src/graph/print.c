@@ -10,57 +10,11 @@
 //
 // Python numbers stand in their users' lines and have no line of their own.
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "graph/internal.h"
-
-// ---------------------------------------------------------------- text that grows or is cut
-
-typedef struct {
-    char *text;
-    size_t length, capacity;
-    bool fixed;  // the caller's buffer: what does not fit is cut
-    bool full;   // cut, or out of memory
-} Text;
-
-static bool make_room(Text *t, size_t more) {
-    if (t->length + more + 1 <= t->capacity) return true;
-    void *text = t->text;
-    if (!t->fixed && tor_grow(&text, &t->capacity, t->length + more + 1, 1) == TOROID_OK) {
-        t->text = text;
-        return true;
-    }
-    t->full = true;
-    return false;
-}
-
-static void append(Text *t, const char *text, size_t n) {
-    if (t->full) return;
-    if (!make_room(t, n)) {
-        if (!t->fixed || t->capacity == 0) return;
-        n = t->capacity - 1 - t->length;
-    }
-    memcpy(t->text + t->length, text, n);
-    t->length += n;
-    t->text[t->length] = 0;
-}
-
-static void put(Text *t, const char *format, ...) TOR_PRINTF(2, 3);
-static void put(Text *t, const char *format, ...) {
-    char buffer[512];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(buffer, sizeof(buffer), format, args);
-    va_end(args);
-    if (n > 0) append(t, buffer, TOR_MIN((size_t)n, sizeof(buffer) - 1));
-}
-
-static Text fixed_text(char *text, size_t bytes) {
-    if (bytes) text[0] = 0;
-    return (Text){.text = text, .capacity = bytes, .fixed = true};
-}
 
 // ---------------------------------------------------------------- integers
 
@@ -80,67 +34,67 @@ static int precedence(TorIntOp op) {
     }
 }
 
-static void put_int(Text *t, const TorGraph *g, TorDim dim, int outer);
+static void put_int(TorText *t, const TorGraph *g, TorDim dim, int outer);
 
-static void put_call(Text *t, const TorGraph *g, const char *name, const TorInt *x) {
-    put(t, "%s(", name);
+static void put_call(TorText *t, const TorGraph *g, const char *name, const TorInt *x) {
+    tor_text_put(t, "%s(", name);
     put_int(t, g, x->a, 0);
-    put(t, ", ");
+    tor_text_put(t, ", ");
     put_int(t, g, x->b, 0);
-    put(t, ")");
+    tor_text_put(t, ")");
 }
 
 // a + b; b's minus sign, if it has one, becomes the operator.
-static void put_sum(Text *t, const TorGraph *g, const TorInt *x) {
+static void put_sum(TorText *t, const TorGraph *g, const TorInt *x) {
     const TorInt *b = tor_int_get(g, x->b);
     int64_t c;
     put_int(t, g, x->a, 2);
     if (b->op == TOR_INT_const && b->value < 0 && b->value != INT64_MIN) {
-        put(t, "-%" PRId64, -b->value);
+        tor_text_put(t, "-%" PRId64, -b->value);
     } else if (b->op == TOR_INT_mul && tor_int_known(g, b->b, &c) && c < 0 && c != INT64_MIN) {
-        put(t, "-");
+        tor_text_put(t, "-");
         put_int(t, g, b->a, 3);
-        if (c != -1) put(t, "*%" PRId64, -c);
+        if (c != -1) tor_text_put(t, "*%" PRId64, -c);
     } else {
-        put(t, "+");
+        tor_text_put(t, "+");
         put_int(t, g, x->b, 3);
     }
 }
 
-static void put_int(Text *t, const TorGraph *g, TorDim dim, int outer) {
+static void put_int(TorText *t, const TorGraph *g, TorDim dim, int outer) {
     static const char *const signs[] = {
         [TOR_INT_sub] = "-", [TOR_INT_mul] = "*",  [TOR_INT_floordiv] = "//",
         [TOR_INT_mod] = "%", [TOR_INT_pow] = "**", [TOR_INT_eq] = "==",
         [TOR_INT_ne] = "!=", [TOR_INT_lt] = "<",   [TOR_INT_le] = "<="};
     if (t->full) return;  // also what ends a deep expression
     if (dim >= tor_int_count(g)) {
-        put(t, "?");
+        tor_text_put(t, "?");
         return;
     }
     const TorInt *x = tor_int_get(g, dim);
     switch (x->op) {
-        case TOR_INT_const: put(t, "%" PRId64, x->value); return;
+        case TOR_INT_const: tor_text_put(t, "%" PRId64, x->value); return;
         case TOR_INT_scalar:
-        case TOR_INT_size: put(t, "s%" PRId64, x->value); return;
+        case TOR_INT_size: tor_text_put(t, "s%" PRId64, x->value); return;
         case TOR_INT_min: put_call(t, g, "min", x); return;
         case TOR_INT_max: put_call(t, g, "max", x); return;
         case TOR_INT_broadcast: put_call(t, g, "broadcast", x); return;
         default: break;
     }
     int own = precedence(x->op);
-    if (own < outer) put(t, "(");
+    if (own < outer) tor_text_put(t, "(");
     if (x->op == TOR_INT_add) {
         put_sum(t, g, x);
     } else {
         put_int(t, g, x->a, x->op == TOR_INT_pow ? own + 1 : own);
-        put(t, "%s", signs[x->op]);
+        tor_text_put(t, "%s", signs[x->op]);
         put_int(t, g, x->b, own + 1);
     }
-    if (own < outer) put(t, ")");
+    if (own < outer) tor_text_put(t, ")");
 }
 
 const char *tor_int_print(const TorGraph *g, TorDim dim, char *text, size_t bytes) {
-    Text t = fixed_text(text, bytes);
+    TorText t = tor_text_fixed(text, bytes);
     put_int(&t, g, dim, 0);
     if (t.full && bytes > 4) memcpy(text + bytes - 4, "...", 4);
     return text;
@@ -148,79 +102,79 @@ const char *tor_int_print(const TorGraph *g, TorDim dim, char *text, size_t byte
 
 // ---------------------------------------------------------------- parts of a line
 
-static void put_dims(Text *t, const TorGraph *g, const TorDim *dims, int n) {
-    put(t, "[");
+static void put_dims(TorText *t, const TorGraph *g, const TorDim *dims, int n) {
+    tor_text_put(t, "[");
     for (int i = 0; i < n; ++i) {
-        if (i) put(t, ", ");
+        if (i) tor_text_put(t, ", ");
         put_int(t, g, dims[i], 0);
     }
-    put(t, "]");
+    tor_text_put(t, "]");
 }
 
-static void put_type(Text *t, const TorGraph *g, const TorValue *v) {
-    put(t, "%s", tor_dtype_name(v->dtype));
+static void put_type(TorText *t, const TorGraph *g, const TorValue *v) {
+    tor_text_put(t, "%s", tor_dtype_name(v->dtype));
     put_dims(t, g, v->dim, v->rank);
 }
 
 const char *tor_type_print(const TorGraph *g, const TorValue *v, char *text, size_t bytes) {
-    Text t = fixed_text(text, bytes);
+    TorText t = tor_text_fixed(text, bytes);
     put_type(&t, g, v);
     if (t.full && bytes > 4) memcpy(text + bytes - 4, "...", 4);
     return text;
 }
 
 // The shortest text that reads back as the same number, and looks like a float.
-static void put_float(Text *t, double f) {
+static void put_float(TorText *t, double f) {
     char text[40];
     for (int digits = 6; digits <= 17; ++digits) {
         snprintf(text, sizeof(text), "%.*g", digits, f);
         double back;
         if (isnan(f) || (sscanf(text, "%lf", &back) == 1 && back == f)) break;
     }
-    put(t, "%s%s", text, strpbrk(text, ".en") ? "" : ".0");
+    tor_text_put(t, "%s%s", text, strpbrk(text, ".en") ? "" : ".0");
 }
 
-static void put_scalar(Text *t, TorScalar s) {
+static void put_scalar(TorText *t, TorScalar s) {
     if (s.dtype == TOR_bool)
-        put(t, "%s", s.i ? "true" : "false");
+        tor_text_put(t, "%s", s.i ? "true" : "false");
     else if (tor_dtype_is_float(s.dtype))
         put_float(t, s.f);
     else
-        put(t, "%" PRId64, s.i);
+        tor_text_put(t, "%" PRId64, s.i);
 }
 
 // Small data is shown, of large data the size.
-static void put_blob(Text *t, const TorNode *node, const TorAttr *a) {
+static void put_blob(TorText *t, const TorNode *node, const TorAttr *a) {
     enum { SHOWN = 8 };
     size_t item = node->op == TOR_OP_constant ? tor_dtype_size(node->outputs[0]->dtype) : 0;
     if (!item || (size_t)a->count > SHOWN * item) {
-        put(t, "%d bytes", a->count);
+        tor_text_put(t, "%d bytes", a->count);
         return;
     }
-    put(t, "{");
+    tor_text_put(t, "{");
     for (size_t i = 0; i < (size_t)a->count / item; ++i) {
-        if (i) put(t, ", ");
+        if (i) tor_text_put(t, ", ");
         put_scalar(t,
                    tor_scalar_load((const uint8_t *)a->blob + i * item, node->outputs[0]->dtype));
     }
-    put(t, "}");
+    tor_text_put(t, "}");
 }
 
-static void put_attr(Text *t, const TorGraph *g, const TorNode *node, const TorAttr *a) {
-    put(t, "%s=", tor_attr_name(a->key));
+static void put_attr(TorText *t, const TorGraph *g, const TorNode *node, const TorAttr *a) {
+    tor_text_put(t, "%s=", tor_attr_name(a->key));
     switch (a->kind) {
-        case TOR_ATTR_INT: put(t, "%" PRId64, a->i); break;
+        case TOR_ATTR_INT: tor_text_put(t, "%" PRId64, a->i); break;
         case TOR_ATTR_FLOAT: put_float(t, a->f); break;
         case TOR_ATTR_SCALAR: put_scalar(t, a->scalar); break;
-        case TOR_ATTR_DTYPE: put(t, "%s", tor_dtype_name(a->dtype)); break;
+        case TOR_ATTR_DTYPE: tor_text_put(t, "%s", tor_dtype_name(a->dtype)); break;
         case TOR_ATTR_DIM: put_int(t, g, a->dim, 0); break;
         case TOR_ATTR_DIMS: put_dims(t, g, a->dims, a->count); break;
         case TOR_ATTR_INTS:
-            put(t, "[");
-            for (int i = 0; i < a->count; ++i) put(t, "%s%" PRId64, i ? ", " : "", a->ints[i]);
-            put(t, "]");
+            tor_text_put(t, "[");
+            for (int i = 0; i < a->count; ++i) tor_text_put(t, "%s%" PRId64, i ? ", " : "", a->ints[i]);
+            tor_text_put(t, "]");
             break;
-        case TOR_ATTR_STR: put(t, "\"%s\"", a->str); break;
+        case TOR_ATTR_STR: tor_text_put(t, "\"%s\"", a->str); break;
         case TOR_ATTR_BLOB: put_blob(t, node, a); break;
     }
 }
@@ -235,13 +189,13 @@ static bool is_implied(const TorNode *node, const TorAttr *a) {
     return a->key == TOR_ATTR_into || (node->op == TOR_OP_input && a->key == TOR_ATTR_index);
 }
 
-static void put_layout(Text *t, const TorGraph *g, const TorValue *v) {
+static void put_layout(TorText *t, const TorGraph *g, const TorValue *v) {
     if (!v->has_layout) return;
-    put(t, "  @");
-    if (v->storage && v->storage != v) put(t, "%%%u", v->storage->id);
+    tor_text_put(t, "  @");
+    if (v->storage && v->storage != v) tor_text_put(t, "%%%u", v->storage->id);
     put_dims(t, g, v->stride, v->rank);
     if (!tor_int_is(g, v->offset, 0)) {
-        put(t, "+");
+        tor_text_put(t, "+");
         put_int(t, g, v->offset, 2);
     }
 }
@@ -261,16 +215,16 @@ static const char *input_name(const TorGraph *g, int64_t index) {
 enum { ID, OP, TYPE, INPUTS, COLUMNS };
 enum { WIDEST = 40 };  // of a column
 
-static void put_column(Text *t, const TorGraph *g, const TorNode *node, int column) {
+static void put_column(TorText *t, const TorGraph *g, const TorNode *node, int column) {
     switch (column) {
         case ID:
             for (int i = 0; i < node->n_outputs; ++i)
-                put(t, "%s%%%u", i ? " " : "", node->outputs[i]->id);
+                tor_text_put(t, "%s%%%u", i ? " " : "", node->outputs[i]->id);
             break;
-        case OP: put(t, "%s", tor_op_name(node->op)); break;
+        case OP: tor_text_put(t, "%s", tor_op_name(node->op)); break;
         case TYPE:
             for (int i = 0; i < node->n_outputs; ++i) {
-                if (i) put(t, ", ");
+                if (i) tor_text_put(t, ", ");
                 put_type(t, g, node->outputs[i]);
                 put_layout(t, g, node->outputs[i]);
             }
@@ -279,65 +233,65 @@ static void put_column(Text *t, const TorGraph *g, const TorNode *node, int colu
             for (int i = 0; i < node->n_inputs; ++i) {
                 const TorValue *v = tor_in(node, i);
                 TorScalar number;
-                if (i) put(t, " ");
+                if (i) tor_text_put(t, " ");
                 if (is_inline(v->node) && tor_value_number(v, &number))
                     put_scalar(t, number);
                 else
-                    put(t, "%%%u", v->id);
+                    tor_text_put(t, "%%%u", v->id);
                 const TorAttr *into =
                     node->op == TOR_OP_output ? tor_attr(node, TOR_ATTR_into) : NULL;
                 if (!into || into->ints[i] < 0) continue;
                 const char *name = input_name(g, into->ints[i]);
                 if (name)
-                    put(t, ">%s", name);
+                    tor_text_put(t, ">%s", name);
                 else
-                    put(t, ">input%" PRId64, into->ints[i]);
+                    tor_text_put(t, ">input%" PRId64, into->ints[i]);
             }
             break;
         default: break;
     }
 }
 
-static void put_rest(Text *t, const TorGraph *g, const TorNode *node) {
+static void put_rest(TorText *t, const TorGraph *g, const TorNode *node) {
     if (node->op == TOR_OP_input) {
         int64_t index = tor_attr_int(node, TOR_ATTR_index, -1);
         const char *name = input_name(g, index);
         if (name)
-            put(t, "  %s", name);
+            tor_text_put(t, "  %s", name);
         else
-            put(t, "  input%" PRId64, index);
-        if (node->outputs[0]->frozen) put(t, " (frozen)");
+            tor_text_put(t, "  input%" PRId64, index);
+        if (node->outputs[0]->frozen) tor_text_put(t, " (frozen)");
     }
     for (int i = 0; i < node->n_attrs; ++i) {
         if (is_implied(node, &node->attrs[i])) continue;
-        put(t, "  ");
+        tor_text_put(t, "  ");
         put_attr(t, g, node, &node->attrs[i]);
     }
-    if (node->origin) put(t, "  ; %s", node->origin);
+    if (node->origin) tor_text_put(t, "  ; %s", node->origin);
 }
 
 // "s0 = x.size(0)": what the symbols stand for.
-static void put_symbols(Text *t, const TorGraph *g) {
+static void put_symbols(TorText *t, const TorGraph *g) {
     bool any = false;
     for (uint32_t i = 0; i < tor_int_count(g); ++i) {
         const TorInt *x = tor_int_get(g, i);
         if (x->op != TOR_INT_scalar && x->op != TOR_INT_size) continue;
         const char *name = input_name(g, x->a);
-        put(t, "s%" PRId64 " = ", x->value);
+        tor_text_put(t, "s%" PRId64 " = ", x->value);
         if (name)
-            put(t, "%s", name);
+            tor_text_put(t, "%s", name);
         else
-            put(t, "input%u", x->a);
-        if (x->op == TOR_INT_size) put(t, ".size(%u)", x->b);
-        put(t, "\n");
+            tor_text_put(t, "input%u", x->a);
+        if (x->op == TOR_INT_size) tor_text_put(t, ".size(%u)", x->b);
+        tor_text_put(t, "\n");
         any = true;
     }
-    if (any) put(t, "\n");
+    if (any) tor_text_put(t, "\n");
 }
 
 ToroidStatus tor_graph_print(const TorGraph *g, char **text) {
     *text = NULL;
-    Text all = {0}, cell = {0};
+    TorText all = {0}, cell = {0};
     size_t width[COLUMNS] = {0};
     for (int pass = 0; pass < 2; ++pass) {  // measure, then write
         if (pass == 1) put_symbols(&all, g);
@@ -355,8 +309,8 @@ ToroidStatus tor_graph_print(const TorGraph *g, char **text) {
                     continue;
                 }
                 if (cell.length) {
-                    for (; pending; --pending) append(&all, " ", 1);
-                    append(&all, cell.text, cell.length);
+                    for (; pending; --pending) tor_text_append(&all, " ", 1);
+                    tor_text_append(&all, cell.text, cell.length);
                 }
                 pending += width[c] - TOR_MIN(cell.length, width[c]);
                 if (c + 1 < COLUMNS && width[c]) pending += 2;
@@ -365,19 +319,13 @@ ToroidStatus tor_graph_print(const TorGraph *g, char **text) {
             cell.length = 0;
             put_rest(&cell, g, node);
             if (cell.length) {
-                for (; pending; --pending) append(&all, " ", 1);
-                append(&all, cell.text, cell.length);
+                for (; pending; --pending) tor_text_append(&all, " ", 1);
+                tor_text_append(&all, cell.text, cell.length);
             }
-            append(&all, "\n", 1);
+            tor_text_append(&all, "\n", 1);
         }
     }
-    append(&all, "", 0);  // an empty graph is an empty string, not NULL
-    bool failed = all.full || cell.full;
+    if (cell.full) all.full = true;
     tor_free(cell.text);
-    if (failed) {
-        tor_free(all.text);
-        return tor_no_memory();
-    }
-    *text = all.text;
-    return TOROID_OK;
+    return tor_text_finish(&all, text);
 }

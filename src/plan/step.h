@@ -3,6 +3,7 @@
 #define TOR_PLAN_STEP_H
 
 #include "base/pool.h"
+#include "base/text.h"
 #include "plan/plan.h"
 
 /// A strided part of a storage.
@@ -160,6 +161,9 @@ ToroidStatus tor_lower_copy(TorPlan *plan, const TorNode *node, const TorView *f
 /// What a bound context holds for a step, for tables.
 const TorRegionCall *tor_context_calls(const TorContext *c, size_t step, int *count);
 const void *tor_context_args(const TorContext *c, size_t step);
+
+/// What a step does, in the words of the IR: "linear {add gelu_erf}".
+void tor_step_put_work(TorText *t, const TorStep *step);
 
 /// Runs an external step; `args` are its bound arguments.
 ToroidStatus tor_external_run(const TorPlan *plan, const void *args, void *token);

@@ -11,12 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "base/alloc.h"
 #include "base/cpu.h"
+#include "base/peak.h"
 
 #define GUARD_BYTES 256
 #define MAX_BUFFERS 64
@@ -314,102 +311,23 @@ static double thread_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double (*bench_clock)(void) = thread_seconds;
+static TorClock bench_clock = thread_seconds;
 
-// Peak: independent multiply-adds, more of them than latency times throughput. The barrier keeps
-// each accumulator alive in its register. No array: compilers differ in when they take one apart.
-#define CHAINS 12
-#define PEAK_LOOP(vec, lanes, fma, constraint)                                                   \
-    vec x = (vec){0} + 0.999f, y = (vec){0} + 1e-3f;                                             \
-    vec a0 = y, a1 = y, a2 = y, a3 = y, a4 = y, a5 = y, a6 = y, a7 = y, a8 = y, a9 = y, a10 = y, \
-        a11 = y;                                                                                 \
-    for (int64_t n = 0; n < loops; n++) {                                                        \
-        a0 = fma(a0, x, y), a1 = fma(a1, x, y), a2 = fma(a2, x, y), a3 = fma(a3, x, y);          \
-        a4 = fma(a4, x, y), a5 = fma(a5, x, y), a6 = fma(a6, x, y), a7 = fma(a7, x, y);          \
-        a8 = fma(a8, x, y), a9 = fma(a9, x, y), a10 = fma(a10, x, y), a11 = fma(a11, x, y);      \
-        __asm__ volatile(""                                                                      \
-                         : "+" constraint(a0), "+" constraint(a1), "+" constraint(a2),           \
-                           "+" constraint(a3), "+" constraint(a4), "+" constraint(a5));          \
-        __asm__ volatile(""                                                                      \
-                         : "+" constraint(a6), "+" constraint(a7), "+" constraint(a8),           \
-                           "+" constraint(a9), "+" constraint(a10), "+" constraint(a11));        \
-    }                                                                                            \
-    sink = (a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11)[0];                     \
-    return (double)loops * CHAINS * 2 * lanes
-
-static volatile float sink;
-
-typedef float v16b __attribute__((vector_size(16)));
-#define MUL_ADD(a, x, y) ((a) * (x) + (y))
-#if defined(__x86_64__)
-static double peak_generic(int64_t loops) { PEAK_LOOP(v16b, 4, MUL_ADD, "x"); }
-__attribute__((target("avx2,fma"))) static double peak_avx2(int64_t loops) {
-    PEAK_LOOP(__m256, 8, _mm256_fmadd_ps, "x");
-}
-__attribute__((target("avx512f"))) static double peak_avx512(int64_t loops) {
-    PEAK_LOOP(__m512, 16, _mm512_fmadd_ps, "v");
-}
-#else
-static double peak_generic(int64_t loops) { PEAK_LOOP(v16b, 4, MUL_ADD, "w"); }
-#endif
-
-double tor_check_peak_flops(void) {
-    double (*fn)(int64_t) = peak_generic;
-#if defined(__x86_64__)
-    uint32_t features = tor_cpu_features();
-    if (features & TOR_CPU_avx2 && features & TOR_CPU_fma) fn = peak_avx2;
-    if (features & TOR_CPU_avx512) fn = peak_avx512;
-#endif
-    double best = 0;
-    for (int i = 0; i < 4; i++) {
-        double start = bench_clock(), flops = fn(200000);
-        best = fmax(best, flops / (bench_clock() - start));
-    }
-    return best;
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx"))) static float read_all(const uint8_t *p, size_t bytes) {
-    __m256 s[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
-                   _mm256_setzero_ps()};
-    for (size_t i = 0; i < bytes; i += 128) {
-        _mm_prefetch((const char *)p + i + 1024, _MM_HINT_T0);
-        _mm_prefetch((const char *)p + i + 1088, _MM_HINT_T0);
-        _Pragma("GCC unroll 4") for (int u = 0; u < 4; u++) s[u] =
-            _mm256_or_ps(s[u], _mm256_load_ps((const float *)(p + i + 32 * u)));
-    }
-    return (s[0] + s[1] + s[2] + s[3])[0];
-}
-#else
-static float read_all(const uint8_t *p, size_t bytes) {
-    v16b s[4] = {0};
-    for (size_t i = 0; i < bytes; i += 64)
-        for (int u = 0; u < 4; u++) s[u] += *(const v16b *)(p + i + 16 * u);
-    return (s[0] + s[1] + s[2] + s[3])[0];
-}
-#endif
+double tor_check_peak_flops(void) { return tor_peak_flops(bench_clock); }
 
 static uint8_t *stream;
-static size_t stream_bytes;
 
 double tor_check_read_bytes(void) {
+    size_t bytes = tor_peak_read_bytes();
     if (!stream) {
-        stream_bytes = TOR_MAX((size_t)128 << 20, 4 * tor_cpu_l3());
-        stream = mmap(NULL, stream_bytes + 4096, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (stream == MAP_FAILED) {
-            perror("mmap");
+        stream = tor_alloc(bytes);
+        if (!stream) {
+            fprintf(stderr, "%s\n", toroid_last_error());
             exit(2);
         }
-        memset(stream, 0, stream_bytes);
+        memset(stream, 0, bytes);
     }
-    double best = 0;
-    for (int i = 0; i < 2; i++) {
-        double start = bench_clock();
-        sink += read_all(stream, stream_bytes);
-        best = fmax(best, (double)stream_bytes / (bench_clock() - start));
-    }
-    return best;
+    return tor_peak_read(stream, bytes, bench_clock);
 }
 
 static int by_value(const void *a, const void *b) {
