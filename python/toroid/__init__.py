@@ -12,7 +12,7 @@ from toroid import _core
 Unsupported = _core.Unsupported
 
 __version__ = "0.1.0"
-__all__ = ["Unsupported", "__version__", "explain", "refresh", "stats"]
+__all__ = ["Unsupported", "__version__", "explain", "profile", "refresh", "stats"]
 
 
 def refresh(model: Any = None) -> None:
@@ -50,3 +50,22 @@ def explain(model: Any, *inputs: Any, **kwargs: Any) -> Any:
     from toroid.report import explain as run
 
     return run(model, *inputs, **kwargs)
+
+
+def profile() -> Any:
+    """Record the time of every step that runs inside the block.
+
+    Returns
+    -------
+    toroid.profiling.Profile
+        A context manager that prints as a table and saves traces for Perfetto.
+
+    Examples
+    --------
+    >>> with toroid.profile() as p:
+    ...     compiled(x)
+    >>> print(p)
+    """
+    from toroid.profiling import Profile
+
+    return Profile()

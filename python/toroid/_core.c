@@ -91,7 +91,8 @@ PyMODINIT_FUNC PyInit__core(void) {
     Py_XDECREF(names);
     if (named < 0 || !tor_py_unsupported ||
         PyModule_AddObjectRef(module, "Unsupported", tor_py_unsupported) < 0 ||
-        tor_py_graph_init(module) < 0 || tor_py_executable_init(module) < 0) {
+        tor_py_graph_init(module) < 0 || tor_py_executable_init(module) < 0 ||
+        tor_py_profile_init(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -42,6 +42,11 @@ def attach() -> None:
         torch.Tensor.is_neg,
         torch.get_num_threads,
     )
+    from torch.autograd import profiler
+
+    record = getattr(torch._C._profiler, "_RecordFunctionFast", None)
+    if record is not None:
+        _core.attach_ranges(profiler, "_is_profiler_enabled", record)
 
 
 # ------------------------------------------------------------------ AOTAutograd

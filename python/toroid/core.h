@@ -81,6 +81,7 @@ typedef struct TorPyFrame {
     PyObject **objects;  ///< tensors of the inputs, owned while the call runs; NULL for integers
     PyObject **results;  ///< for each output its tensor, owned while the call runs
     int64_t *ints;       ///< for each output room for an integer
+    PyObject *range;     ///< the profiler's, around the present step
     PyObject *error[3];  ///< exception of an external node, as PyErr_Fetch gives it
 } TorPyFrame;
 
@@ -150,6 +151,14 @@ bool tor_py_is_row_major(int rank, const int64_t *size, const int64_t *stride);
 /// Copies elements of `bytes` bytes between two strided tensors of one size.
 void tor_py_copy(int rank, const int64_t *size, size_t bytes, void *dst, const int64_t *dst_stride,
                  const void *src, const int64_t *src_stride);
+
+// ---------------------------------------------------------------- profiles (profile.c)
+
+int tor_py_profile_init(PyObject *module);
+/// Is PyTorch's profiler on?
+bool tor_py_wants_ranges(void);
+/// TorHost.range; `token` is the TorPyFrame.
+void tor_py_range(void *user, void *token, const char *name);
 
 // ---------------------------------------------------------------- identities (identity.c)
 

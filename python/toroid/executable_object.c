@@ -143,8 +143,9 @@ static PyObject *run(TorPyExecutable *exe, TorPyFrame *frame, PyObject *list) {
     TorCallOutput *outputs = tor_exe_outputs(call);
     PyObject *result = NULL;
     if (make_outputs(exe, frame, outputs) == 0) {
+        bool ranges = tor_py_wants_ranges();
         PyThreadState *state = PyEval_SaveThread();
-        status = tor_exe_run(call, frame);
+        status = tor_exe_run(call, frame, ranges);
         PyEval_RestoreThread(state);
         if (status == TOROID_OK) {
             result = collect(exe, frame, outputs);
@@ -236,7 +237,7 @@ PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
     graph->returns = NULL;
     graph->n_returns = -1;
 
-    TorOptions options = {.host = {.user = exe, .external = tor_py_external},
+    TorOptions options = {.host = {.user = exe, .external = tor_py_external, .range = tor_py_range},
                           .threads = threads,
                           .freeze = freeze,
                           .reference = reference,

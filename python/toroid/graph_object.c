@@ -236,7 +236,7 @@ static PyMethodDef methods[] = {
      "None\n\n"
      "Adds one ATen call. Raises Unsupported with the reason where the importer refuses it."},
     {"external", tor_py_graph_external, METH_VARARGS,
-     "external(callable, inputs, ints, outputs, reason, random) -> tuple of Values\n\n"
+     "external(callable, inputs, ints, outputs, reason, random, origin) -> tuple of Values\n\n"
      "A node that Python runs: callable is its number, outputs a list of (dtype, sizes)."},
     {"set_outputs", tor_py_graph_set_outputs, METH_VARARGS,
      "set_outputs(returned, layouts, writes)\n\n"

@@ -8,7 +8,7 @@
 
 static PyObject *external_with(TorPyGraph *self, TorArena *arena, long long callable,
                                PyObject *inputs, PyObject *ints, PyObject *outputs,
-                               const char *reason, int random) {
+                               const char *reason, int random, const char *origin) {
     int n_inputs = (int)PyList_Size(inputs), n_ints = (int)PyList_Size(ints),
         n_outputs = (int)PyList_Size(outputs);
     TorValue **values = tor_arena_alloc(arena, (size_t)(n_inputs + 1) * sizeof *values);
@@ -46,10 +46,13 @@ static PyObject *external_with(TorPyGraph *self, TorArena *arena, long long call
         TOR_A_INT(random, random),
         TOR_A_DIMS(operands, operands, n_ints),
     };
+    char *kept = tor_arena_strdup(self->graph->arena, origin);
+    if (!kept) return PyErr_NoMemory();
     TorNode *node;
     ToroidStatus status = tor_graph_add(self->graph, NULL, TOR_OP_external, values, n_inputs, attrs,
                                         (int)TOR_COUNT_OF(attrs), n_outputs, &node);
     if (status != TOROID_OK) return tor_py_raise(status);
+    node->origin = kept;
     PyObject *result = PyTuple_New(n_outputs);
     for (int i = 0; result && i < n_outputs; i++) {
         tor_graph_set_type(node->outputs[i], types[i].dtype, types[i].rank, types[i].dims);
@@ -65,19 +68,20 @@ static PyObject *external_with(TorPyGraph *self, TorArena *arena, long long call
 
 PyObject *tor_py_graph_external(PyObject *object, PyObject *args) {
     long long callable;
-    const char *reason;
+    const char *reason, *origin;
     PyObject *inputs, *ints, *outputs;
     int random;
     TorPyGraph *self = tor_py_graph_alive(object);
-    if (!self || !PyArg_ParseTuple(args, "LOOOsp:external", &callable, &inputs, &ints, &outputs,
-                                   &reason, &random))
+    if (!self || !PyArg_ParseTuple(args, "LOOOsps:external", &callable, &inputs, &ints, &outputs,
+                                   &reason, &random, &origin))
         return NULL;
     if (!PyList_Check(inputs) || !PyList_Check(ints) || !PyList_Check(outputs))
         return PyErr_Format(PyExc_TypeError, "external() takes lists of inputs, ints and outputs");
     TorArena *arena = NULL;
     ToroidStatus status = tor_arena_create(&arena);
     if (status != TOROID_OK) return tor_py_raise(status);
-    PyObject *result = external_with(self, arena, callable, inputs, ints, outputs, reason, random);
+    PyObject *result =
+        external_with(self, arena, callable, inputs, ints, outputs, reason, random, origin);
     tor_arena_destroy(&arena);
     return result;
 }

@@ -368,6 +368,7 @@ class _Lowering:
             list(types.values()),
             reason,
             any(_torch.is_random(n.target) for n in nodes),
+            _torch.name_of(node.target),
         )
         self.externals.append(External(_torch.name_of(node.target), node.name, reason))
         if val is None:

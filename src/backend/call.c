@@ -155,8 +155,8 @@ TorCallOutput *tor_exe_outputs(TorCall *call) {
     return (TorCallOutput *)tor_context_outputs(call->context);
 }
 
-ToroidStatus tor_exe_run(TorCall *call, void *token) {
-    return tor_context_run(call->context, call->threads, token);
+ToroidStatus tor_exe_run(TorCall *call, void *token, bool ranges) {
+    return tor_context_run(call->context, call->threads, token, ranges);
 }
 
 void tor_exe_end(TorCall **ended) {

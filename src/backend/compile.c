@@ -104,6 +104,7 @@ static ToroidStatus build_plans(TorExecutable *exe) {
     _Static_assert(sizeof(TorExternalTensor) == sizeof(TorHostTensor), "one tensor, two layers");
     tor_plan_set_external(exe->plan, (TorExternalFn)(void (*)(void))exe->options.host.external,
                           exe->options.host.user);
+    tor_plan_set_ranges(exe->plan, exe->options.host.range, exe->options.host.user);
     return TOROID_OK;
 }
 

@@ -55,6 +55,9 @@ typedef struct {
     ToroidStatus (*external)(void *user, void *token, int64_t callable, const TorHostTensor *inputs,
                              int n_inputs, const int64_t *ints, int n_ints,
                              const TorHostTensor *outputs, int n_outputs);
+    /// Hears of each step of the runs that ask for it: its name when it begins, NULL when it ended.
+    /// May be NULL.
+    void (*range)(void *user, void *token, const char *name);
 } TorHost;
 
 typedef struct {
@@ -76,8 +79,9 @@ ToroidStatus tor_exe_begin(TorExecutable *exe, const TorCallInput *inputs, int t
 bool tor_exe_tracks(const TorExecutable *exe, uint32_t input);
 int tor_exe_output_count(const TorExecutable *exe);
 TorCallOutput *tor_exe_outputs(TorCall *call);
-/// Returns TOROID_INVALID_INDEX or TOROID_INVALID_DATA for values that eager refuses.
-ToroidStatus tor_exe_run(TorCall *call, void *token);
+/// Returns TOROID_INVALID_INDEX or TOROID_INVALID_DATA for values that eager refuses. With `ranges`
+/// the host hears of each step.
+ToroidStatus tor_exe_run(TorCall *call, void *token, bool ranges);
 void tor_exe_end(TorCall **call);
 
 /// Tells the frozen table that tensor `uid` is gone; what was made from it is freed. Any thread.

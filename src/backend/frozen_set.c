@@ -52,7 +52,7 @@ static ToroidStatus compute(TorCall *call, size_t r, TorFrozenEntry *entry) {
     if (status == TOROID_OK) status = tor_context_begin(context, inputs);
     if (status == TOROID_OK) {
         tor_context_outputs(context)[0].data = tor_frozen_data(entry);
-        status = tor_context_run(context, call->threads, NULL);
+        status = tor_context_run(context, call->threads, NULL, false);
     }
     tor_context_destroy(&context);
     tor_free(inputs);

@@ -171,7 +171,8 @@ static void put_attr(TorText *t, const TorGraph *g, const TorNode *node, const T
         case TOR_ATTR_DIMS: put_dims(t, g, a->dims, a->count); break;
         case TOR_ATTR_INTS:
             tor_text_put(t, "[");
-            for (int i = 0; i < a->count; ++i) tor_text_put(t, "%s%" PRId64, i ? ", " : "", a->ints[i]);
+            for (int i = 0; i < a->count; ++i)
+                tor_text_put(t, "%s%" PRId64, i ? ", " : "", a->ints[i]);
             tor_text_put(t, "]");
             break;
         case TOR_ATTR_STR: tor_text_put(t, "\"%s\"", a->str); break;

@@ -1,9 +1,9 @@
 // Binding a skeleton to sizes, and running it.
 #include <string.h>
 
-#include "base/log.h"
 #include "plan/memory.h"
 #include "plan/step.h"
+#include "plan/watch.h"
 
 typedef struct {
     uint32_t input;
@@ -30,7 +30,8 @@ struct TorContext {
     uint32_t *moving;  ///< pointers that change at each call: into inputs and outputs
     size_t n_moving;
     TorPlanOutput *outputs;
-    int error;  ///< raised by kernels
+    int error;           ///< raised by kernels
+    TorTraceMark trace;  ///< where a recording has the steps
 };
 
 static void *need(size_t count, size_t bytes) { return tor_alloc_zero(count * bytes + 1); }
@@ -205,13 +206,7 @@ static ToroidStatus step_error(const TorContext *c, size_t step) {
     return s->kind->raised(s, c->args + s->args_at, c->error);
 }
 
-static void log_time(const TorContext *c, size_t call, double seconds) {
-    const TorStep *step = &c->plan->steps[c->call_step[call]];
-    tor_log(3, "step %4u  %10.1f us  %-10s %s", c->call_step[call], seconds * 1e6, step->kind->name,
-            step->node->origin ? step->node->origin : tor_op_name(step->node->op));
-}
-
-ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
+ToroidStatus tor_context_run(TorContext *c, int threads, void *token, bool ranges) {
     const TorPlan *plan = c->plan;
     for (size_t i = 0; i < c->n_moving; i++) {
         const TorPointer *p = &plan->pointers[c->moving[i]];
@@ -227,19 +222,23 @@ ToroidStatus tor_context_run(TorContext *c, int threads, void *token) {
     TorTeam team;
     tor_team_begin(&team, threads, c->scratch.base, scratch);
     ToroidStatus status = TOROID_OK;
-    const bool timed = tor_log_level() >= 3;
+    TorWatch watch;
+    const bool watched = tor_watch_begin(&watch, c, &c->trace, threads, token, ranges);
+    // A step has one or two regions, which follow each other.
     for (size_t i = 0; i < c->n_calls && status == TOROID_OK; i++) {
         const TorRegionCall *call = &c->calls[i];
-        double start = timed ? tor_now() : 0;
+        uint32_t step = c->call_step[i];
+        if (watched && (i == 0 || c->call_step[i - 1] != step)) tor_watch_step(&watch, step);
         if (call->run) {
             tor_team_run(&team, call->run, call->args, call->items);
             // At once, while the index tensor is still there to be named in the message.
-            if (c->error) status = step_error(c, c->call_step[i]);
+            if (c->error) status = step_error(c, step);
         } else {
             tor_team_rest(&team);
             status = tor_external_run(plan, call->args, token);
         }
-        if (timed) log_time(c, i, tor_now() - start);
+        bool last = i + 1 == c->n_calls || c->call_step[i + 1] != step || status != TOROID_OK;
+        if (watched && last) tor_watch_ended(&watch, step);
     }
     tor_team_end(&team);
     return status;
@@ -266,6 +265,13 @@ const TorRegionCall *tor_context_calls(const TorContext *c, size_t step, int *co
             (*count)++;
         }
     return first;
+}
+
+const TorPlan *tor_context_plan(const TorContext *c) { return c->plan; }
+const int64_t *tor_context_ints(const TorContext *c) { return c->ints; }
+const int64_t *tor_context_sizes(const TorContext *c, size_t *count) {
+    *count = c->n_leaves;
+    return c->leaf_values;
 }
 
 const void *tor_context_args(const TorContext *c, size_t step) {

@@ -245,6 +245,8 @@ ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g) {
     *out = NULL;
     TorPlan *plan = tor_alloc_zero(sizeof *plan);
     if (!plan) return tor_no_memory();
+    static _Atomic uint64_t plans;
+    plan->number = ++plans;
     plan->g = g;
     plan->n_values = g->next_value;
     plan->input_bytes = tor_int_const(g, 0);
@@ -276,6 +278,11 @@ void tor_plan_destroy(TorPlan **plan) {
 void tor_plan_set_external(TorPlan *plan, TorExternalFn fn, void *user) {
     plan->external = fn;
     plan->external_user = user;
+}
+
+void tor_plan_set_ranges(TorPlan *plan, TorRangeHook hook, void *user) {
+    plan->ranges = hook;
+    plan->ranges_user = user;
 }
 
 int tor_plan_output_count(const TorPlan *plan) { return plan->n_returned; }

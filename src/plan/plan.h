@@ -52,6 +52,9 @@ typedef ToroidStatus (*TorExternalFn)(void *user, void *token, int64_t callable,
 ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g);
 void tor_plan_destroy(TorPlan **plan);
 void tor_plan_set_external(TorPlan *plan, TorExternalFn fn, void *user);
+/// Hears of each step of the runs that ask for it: its name when it begins, NULL when it ended.
+typedef void (*TorRangeHook)(void *user, void *token, const char *name);
+void tor_plan_set_ranges(TorPlan *plan, TorRangeHook hook, void *user);
 int tor_plan_output_count(const TorPlan *plan);  ///< outputs that are returned, in order
 size_t tor_plan_step_count(const TorPlan *plan);
 /// Bytes of the only output of a plan without dynamic sizes (a prologue result).
@@ -66,9 +69,10 @@ TorPlanOutput *tor_context_outputs(TorContext *c);
 /// An integer of the graph, by the sizes of the last begin.
 int64_t tor_context_int(const TorContext *c, TorDim dim);
 /// @param threads at least 1
+/// @param ranges  the plan's range hook hears of each step
 /// @return TOROID_INVALID_INDEX or TOROID_INVALID_DATA for values that eager refuses, or the status
 /// of an external node
-ToroidStatus tor_context_run(TorContext *c, int threads, void *token);
+ToroidStatus tor_context_run(TorContext *c, int threads, void *token, bool ranges);
 size_t tor_context_arena_bytes(const TorContext *c);
 /// Bytes that a run with the sizes of the last bind writes into graph inputs (cache updates).
 uint64_t tor_context_input_bytes(const TorContext *c);

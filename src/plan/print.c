@@ -8,8 +8,7 @@ static void put_type(TorText *t, const TorPlan *plan, const TorNode *node) {
     tor_text_put(t, "%s[", tor_dtype_name(v->dtype));
     for (int d = 0; d < v->rank; d++) {
         char dim[64];
-        tor_text_put(t, "%s%s", d ? ", " : "",
-                     tor_int_print(plan->g, v->dim[d], dim, sizeof dim));
+        tor_text_put(t, "%s%s", d ? ", " : "", tor_int_print(plan->g, v->dim[d], dim, sizeof dim));
     }
     tor_text_put(t, "]");
 }
@@ -17,6 +16,7 @@ static void put_type(TorText *t, const TorPlan *plan, const TorNode *node) {
 void tor_step_put_work(TorText *t, const TorStep *step) {
     const TorNode *node = step->node;
     tor_text_put(t, "%s", tor_op_name(node->op));
+    if (node->op == TOR_OP_external && node->origin) tor_text_put(t, " %s", node->origin);
     const TorAttr *program =
         tor_attr(node, node->op == TOR_OP_fused ? TOR_ATTR_program : TOR_ATTR_epilogue);
     if (!program) return;
@@ -28,8 +28,8 @@ void tor_step_put_work(TorText *t, const TorStep *step) {
 
 ToroidStatus tor_plan_print(const TorPlan *plan, const TorContext *c, char **text) {
     TorText t = {0};
-    tor_text_put(&t,
-                 "step  kind       items  kernel                                    result, work\n");
+    tor_text_put(
+        &t, "step  kind       items  kernel                                    result, work\n");
     for (size_t i = 0; i < plan->n_steps; i++) {
         const TorStep *step = &plan->steps[i];
         const char *kernel =

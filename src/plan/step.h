@@ -81,6 +81,7 @@ struct TorStep {
 };
 
 struct TorPlan {
+    uint64_t number;  ///< unique in the process
     TorGraph *g;
     TorArena *arena;
     TorStep *steps;
@@ -97,6 +98,8 @@ struct TorPlan {
     TorDim input_bytes;  ///< that a run writes into graph inputs
     TorExternalFn external;
     void *external_user;
+    TorRangeHook ranges;
+    void *ranges_user;
     struct TorLifetimes *lifetimes;
 };
 
@@ -161,6 +164,10 @@ ToroidStatus tor_lower_copy(TorPlan *plan, const TorNode *node, const TorView *f
 /// What a bound context holds for a step, for tables.
 const TorRegionCall *tor_context_calls(const TorContext *c, size_t step, int *count);
 const void *tor_context_args(const TorContext *c, size_t step);
+const TorPlan *tor_context_plan(const TorContext *c);
+const int64_t *tor_context_ints(const TorContext *c);
+/// What the last bind depended on: sizes, strides and integers of the inputs.
+const int64_t *tor_context_sizes(const TorContext *c, size_t *count);
 
 /// What a step does, in the words of the IR: "linear {add gelu_erf}".
 void tor_step_put_work(TorText *t, const TorStep *step);

@@ -157,7 +157,7 @@ static inline ToroidStatus call_exe(TorExecutable *exe, int threads, Tensor **ou
         out[k] = new_tensor(o[k].dtype, o[k].rank, o[k].size, o[k].stride);
         o[k].data = out[k]->memory;
     }
-    ToroidStatus status = tor_exe_run(call, NULL);
+    ToroidStatus status = tor_exe_run(call, NULL, false);
     for (int k = 0; k < tor_exe_output_count(exe); k++) {
         // Views of the host's tensors: the tests look at their elements, so a copy will do.
         if (out[k]) continue;

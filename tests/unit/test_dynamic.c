@@ -100,7 +100,7 @@ static void test_run_allocates_nothing(void **state) {
         given[0]->size[1] = 1 + round * 37 % 130, given[0]->stride[0] = 32 * given[0]->size[1];
         MUST(begin(exe, &call));
         for (int k = 0; k < 4; k++) tor_exe_outputs(call)[k].data = memory[k];
-        MUST(tor_exe_run(call, NULL));
+        MUST(tor_exe_run(call, NULL, false));
         tor_exe_end(&call);
         if (round > 1) assert_int_equal(tor_alloc_count(), before);
     }
@@ -203,7 +203,7 @@ static void *worker(void *which) {
                              {.data = given[1]->memory, .size = w_size, .uid = given[1]->uid}};
         if (tor_exe_begin(shared_exe, in, 2, &call) != TOROID_OK) return (void *)-1;
         tor_exe_outputs(call)[0].data = y;
-        wrong += tor_exe_run(call, NULL) != TOROID_OK;
+        wrong += tor_exe_run(call, NULL, false) != TOROID_OK;
         tor_exe_end(&call);
         for (int64_t k = 0; k < n * 64; k++)
             wrong += fabsf(y[k] - 2 * fmaxf(shared_x[k], 0)) > 1e-6f;

@@ -73,7 +73,7 @@ static void test_between_native_nodes(void **state) {
             out[k] = new_tensor(o->dtype, o->rank, o->size, o->stride);
             o->data = out[k]->memory;
         }
-        MUST(tor_exe_run(call, &token));
+        MUST(tor_exe_run(call, &token, false));
         tor_exe_end(&call);
         assert_ptr_equal(seen_token, &token);
         for (int64_t i = 0; i < n; i++)

@@ -172,7 +172,7 @@ static void test_forget_in_flight(void **state) {
     tor_frozen_forget(given[1]->uid);
     Tensor *out = new_tensor(TOR_float32, 2, (int64_t[]){3, 8}, NULL);
     tor_exe_outputs(call)[0].data = out->memory;
-    MUST(tor_exe_run(call, NULL));
+    MUST(tor_exe_run(call, NULL, false));
     assert_true(stats(NULL).frozen_bytes > 0);
     tor_exe_end(&call);
     assert_int_equal(stats(NULL).frozen_bytes, 0);

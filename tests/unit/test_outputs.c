@@ -32,7 +32,7 @@ static void test_inputs_come_back(void **state) {
     assert_int_equal(o[3].from_input, -1);  // eager's clone is a tensor of its own
     Tensor *copy = new_tensor(TOR_float32, 2, o[3].size, o[3].stride);
     o[3].data = copy->memory;
-    MUST(tor_exe_run(call, NULL));
+    MUST(tor_exe_run(call, NULL, false));
     tor_exe_end(&call);
     assert_memory_equal(copy->memory, given[0]->memory, copy->bytes);
     tor_exe_destroy(&exe);
