@@ -12,7 +12,7 @@ from toroid import _core
 Unsupported = _core.Unsupported
 
 __version__ = "0.1.0"
-__all__ = ["Unsupported", "__version__", "explain", "profile", "refresh", "stats"]
+__all__ = ["Unsupported", "__version__", "explain", "info", "profile", "refresh", "stats"]
 
 
 def refresh(model: Any = None) -> None:
@@ -50,6 +50,19 @@ def explain(model: Any, *inputs: Any, **kwargs: Any) -> Any:
     from toroid.report import explain as run
 
     return run(model, *inputs, **kwargs)
+
+
+def info() -> Any:
+    """Look at the machine: CPU, instruction sets in use, caches, threads.
+
+    Returns
+    -------
+    toroid.machine.Info
+        Prints as a few lines.
+    """
+    from toroid.machine import info as look
+
+    return look()
 
 
 def profile() -> Any:

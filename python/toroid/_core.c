@@ -1,4 +1,5 @@
 /// The module toroid._core: its exceptions, its types, and what belongs to the process.
+#include "base/cpu.h"
 #include "core.h"
 
 PyObject *tor_py_unsupported;
@@ -44,6 +45,20 @@ static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)
                          (unsigned long long)s.frozen_packs);
 }
 
+static PyObject *machine(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    char features[256];
+    tor_cpu_feature_names(tor_cpu_features(), features, sizeof features);
+    return Py_BuildValue("{sssssisnsnsn}", "cpu", tor_cpu_model(), "features", features, "cpus",
+                         tor_cpu_count(), "l1d", (Py_ssize_t)tor_cpu_l1d(), "l2",
+                         (Py_ssize_t)tor_cpu_l2(), "l3", (Py_ssize_t)tor_cpu_l3());
+}
+
+static PyObject *threads(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    if (!tor_py_attached()) return NULL;
+    int count = tor_py_threads();
+    return count < 0 ? NULL : PyLong_FromLong(count);
+}
+
 /// Names of the dtypes that a graph's tensors may have.
 static PyObject *dtypes(void) {
     PyObject *names = PyTuple_New(TOR_DTYPE_COUNT);
@@ -64,6 +79,11 @@ static PyMethodDef methods[] = {
     {"knows", knows, METH_O,
      "knows(name) -> bool\n\nWhether the importer has a row for an ATen name "
      "(\"aten.addmm.default\")."},
+    {"machine", machine, METH_NOARGS,
+     "machine() -> dict\n\nThe CPU: model, features in use, CPUs for this process, bytes of "
+     "caches."},
+    {"threads", threads, METH_NOARGS,
+     "threads() -> int\n\nOf a call whose options name no number."},
     {"refresh", refresh, METH_NOARGS,
      "refresh()\n\nMakes every packed weight stale; each is packed again at its next use."},
     {"stats", stats, METH_NOARGS, "stats() -> dict\n\nProcess-wide counts of the frozen table."},

@@ -49,6 +49,20 @@ def attach() -> None:
         _core.attach_ranges(profiler, "_is_profiler_enabled", record)
 
 
+def publish_artifacts(prefix: str, texts: Callable[[], dict[str, str]]) -> None:
+    """Hand texts to PyTorch's structured log (TORCH_TRACE, tlparse), if it is on."""
+    from torch._logging import _internal
+
+    if not _internal.trace_log.handlers:
+        return
+    for name, text in texts().items():
+        torch._logging.trace_structured(
+            "artifact",
+            metadata_fn=lambda name=name: {"name": f"{prefix}_{name}", "encoding": "string"},
+            payload_fn=lambda text=text: text,
+        )
+
+
 # ------------------------------------------------------------------ AOTAutograd
 
 

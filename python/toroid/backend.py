@@ -100,9 +100,23 @@ def _compile(
     publish(report)
     if options.verbose:
         log.warning("%s", report)
+    elif not options.strict:
+        _warn(report)
+    _torch.publish_artifacts(f"toroid_{kind}", report.artifacts)
     if report.fallback is not None:
         if options.strict:
             raise _core.Unsupported(report.reasons())
         return _torch.eager(gm)
     # The backward is wrapped by PyTorch in a way that only keeps what is in a function's __dict__.
     return _torch.boxed(report.executable) if kind == "backward" else report.executable
+
+
+_warned: set[str] = set()
+
+
+def _warn(report: GraphReport) -> None:
+    """Say once for each kind what PyTorch runs, and why."""
+    for kind, text in report.left_to_pytorch():
+        if kind not in _warned:
+            _warned.add(kind)
+            log.warning("%s", text)

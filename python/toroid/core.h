@@ -145,7 +145,7 @@ int tor_py_is_negative(PyObject *tensor);
 /// A new tensor with memory of its own; *data is that memory. Strides of NULL mean row-major.
 PyObject *tor_py_new_tensor(TorDtype dtype, int rank, const int64_t *size, const int64_t *stride,
                             void **data);
-/// torch.get_num_threads(); -1 with an exception.
+/// torch.get_num_threads(), but no more than this process has CPUs; -1 with an exception.
 int tor_py_threads(void);
 bool tor_py_is_row_major(int rank, const int64_t *size, const int64_t *stride);
 /// Copies elements of `bytes` bytes between two strided tensors of one size.

@@ -57,6 +57,19 @@ class GraphReport:
             f"  {line}" for line in lines
         )
 
+    def left_to_pytorch(self) -> list[tuple[str, str]]:
+        """Kind and text of each thing that PyTorch runs, for warnings."""
+        rows = [e.row() for e in self.externals]
+        found = [(t, f"PyTorch runs {t} ({origin}): {reason}") for t, origin, reason in rows]
+        if self.fallback is not None:
+            text = f"PyTorch runs a whole {self.kind} graph: {self.fallback}"
+            found.append((self.fallback, text))
+        return found
+
+    def artifacts(self) -> dict[str, str]:
+        """Texts for logs, by name."""
+        return {"report": str(self), **self.tables()}
+
     def __str__(self) -> str:
         if self.fallback is not None:
             return f"{self.kind} graph, run by PyTorch: {self.fallback}"

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/cpu.h"
 #include "dlpack.h"
 
 static const DLPackExchange *exchange;
@@ -115,7 +116,7 @@ int tor_py_threads(void) {
     if (!number) return -1;
     long threads = PyLong_AsLong(number);
     Py_DECREF(number);
-    return threads < 1 ? 1 : (int)threads;
+    return (int)TOR_MAX(TOR_MIN(threads, (long)tor_cpu_count()), 1L);
 }
 
 /// What PyTorch owns of a tensor that Toroid made; the elements lie behind it or in `memory`.

@@ -41,7 +41,8 @@ const char *tor_cpu_model(void);  ///< "AMD EPYC 7B13"
 size_t tor_cpu_l1d(void);
 size_t tor_cpu_l2(void);
 size_t tor_cpu_l3(void);
-/// CPUs that this process may use: affinity and cgroup quota (v1 and v2) together, at least 1.
+/// CPUs that this process may use: affinity and cgroup quota (v1 and v2) together, at least 1; a
+/// quota of 1.5 counts as 2. As it was at the first call, and at the first one after a fork.
 int tor_cpu_count(void);
 
 #endif

@@ -108,17 +108,20 @@ static int affinity_count(void) {
     return 1;
 }
 
-static int counted = 1;
+static _Atomic int counted;  // 0: not yet
 
-static void count_cpus(void) {
-    int count = affinity_count();
-    double quota = tor_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
-    if (quota < (double)count) count = (int)ceil(quota);
-    counted = TOR_MAX(count, 1);
-}
+static void forget_count(void) { counted = 0; }
+
+static void at_fork(void) { pthread_atfork(NULL, NULL, forget_count); }
 
 int tor_cpu_count(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, count_cpus);
-    return counted;
+    int count = counted;
+    if (count) return count;
+    pthread_once(&once, at_fork);
+    count = affinity_count();
+    double quota = tor_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    if (quota < (double)count) count = (int)ceil(quota);
+    counted = count = TOR_MAX(count, 1);
+    return count;
 }
