@@ -13,6 +13,7 @@ missing_packages() {
     command -v git >/dev/null || echo git
     command -v pkg-config >/dev/null || echo pkg-config
     pkg-config --exists cmocka 2>/dev/null || echo libcmocka-dev
+    pkg-config --exists libxxhash 2>/dev/null || echo libxxhash-dev
     command -v clang-format >/dev/null || echo clang-format
     command -v python3 >/dev/null || echo python3
     python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv

@@ -35,7 +35,8 @@ def stats() -> dict[str, int]:
     Returns
     -------
     dict
-        ``frozen_entries``, ``frozen_bytes`` and ``frozen_packs`` (packs made so far).
+        ``frozen_entries``, ``frozen_bytes``, of them ``mapped_bytes`` from files of
+        TOROID_CACHE_DIR, and ``frozen_packs`` (packs made so far).
     """
     return _core.stats()
 

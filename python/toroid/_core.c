@@ -40,8 +40,9 @@ static PyObject *refresh(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignore
 static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     TorExeStats s = {0};
     tor_exe_stats(NULL, &s);
-    return Py_BuildValue("{sKsKsK}", "frozen_entries", (unsigned long long)s.frozen_entries,
-                         "frozen_bytes", (unsigned long long)s.frozen_bytes, "frozen_packs",
+    return Py_BuildValue("{sKsKsKsK}", "frozen_entries", (unsigned long long)s.frozen_entries,
+                         "frozen_bytes", (unsigned long long)s.frozen_bytes, "mapped_bytes",
+                         (unsigned long long)s.mapped_bytes, "frozen_packs",
                          (unsigned long long)s.frozen_packs);
 }
 

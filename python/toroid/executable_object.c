@@ -282,6 +282,7 @@ static PyObject *executable_stats(PyObject *object, PyObject *Py_UNUSED(ignored)
     } rows[] = {
         {"frozen_entries", s.frozen_entries},
         {"frozen_bytes", s.frozen_bytes},
+        {"mapped_bytes", s.mapped_bytes},
         {"frozen_packs", s.frozen_packs},
         {"steps", s.steps},
         {"native_nodes", s.native_nodes},

@@ -91,7 +91,8 @@ void tor_frozen_refresh(void);
 
 typedef struct {
     uint64_t frozen_entries, frozen_bytes,
-        frozen_packs;  ///< process-wide; packs = prologue results made so far
+        frozen_packs;       ///< process-wide; packs = prologue results made so far
+    uint64_t mapped_bytes;  ///< of frozen_bytes: files of TOROID_CACHE_DIR; process-wide
     uint64_t steps, native_nodes, external_nodes;  ///< of this executable
     uint64_t arena_bytes;                          ///< largest arena bound so far
     uint64_t binds, contexts;

@@ -18,13 +18,14 @@ struct TorFrozenEntry {
     bool published;
     void *data;
     size_t bytes;
+    TorStored stored;  ///< where the data lies, if it is a file's
     int n_sources;
     TorFrozenState sources[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TorFrozenEntry *buckets[BUCKETS];
-static uint64_t n_entries, n_bytes, n_packs;
+static uint64_t n_entries, n_bytes, n_mapped, n_packs;
 static _Atomic uint64_t epoch = 1;
 static _Atomic(TorFrozenListener) listener;
 
@@ -67,8 +68,12 @@ static bool same_work(const TorFrozenEntry *e, const uint64_t key[2], const TorF
 static void drop_reference(TorFrozenEntry *e) {
     if (--e->references > 0) return;
     n_bytes -= e->bytes;
+    n_mapped -= e->stored.bytes;
     n_entries--;
-    tor_free(e->data);
+    if (e->stored.data)
+        tor_store_unmap(&e->stored);
+    else
+        tor_free(e->data);
     tor_free(e);
 }
 
@@ -95,26 +100,66 @@ TorFrozenEntry *tor_frozen_find(const uint64_t key[2], const TorFrozenState *sou
     return found;
 }
 
+static TorFrozenEntry *new_entry(const uint64_t key[2], const TorFrozenState *sources,
+                                 int n_sources) {
+    TorFrozenEntry *e = tor_alloc_zero(sizeof *e + (size_t)n_sources * sizeof *sources);
+    if (!e) return NULL;
+    memcpy(e->key, key, sizeof e->key);
+    if (n_sources) memcpy(e->sources, sources, (size_t)n_sources * sizeof *sources);
+    e->n_sources = n_sources;
+    e->references = 1;
+    e->epoch = tor_frozen_epoch();
+    return e;
+}
+
+static void count_entry(const TorFrozenEntry *e) {
+    pthread_mutex_lock(&lock);
+    n_entries++;
+    n_bytes += e->bytes;
+    n_mapped += e->stored.bytes;
+    pthread_mutex_unlock(&lock);
+}
+
 ToroidStatus tor_frozen_create(TorFrozenEntry **out, const uint64_t key[2],
                                const TorFrozenState *sources, int n_sources, size_t bytes) {
-    TorFrozenEntry *e = tor_alloc_zero(sizeof *e + (size_t)n_sources * sizeof *sources);
+    TorFrozenEntry *e = new_entry(key, sources, n_sources);
     if (e) e->data = tor_alloc_large(bytes);
     if (!e || !e->data) {
         tor_free(e);
         return tor_no_memory();
     }
-    memcpy(e->key, key, sizeof e->key);
-    if (n_sources) memcpy(e->sources, sources, (size_t)n_sources * sizeof *sources);
-    e->n_sources = n_sources;
     e->bytes = bytes;
-    e->references = 1;
-    e->epoch = tor_frozen_epoch();
-    pthread_mutex_lock(&lock);
-    n_entries++;
-    n_bytes += bytes;
-    pthread_mutex_unlock(&lock);
+    count_entry(e);
     *out = e;
     return TOROID_OK;
+}
+
+static void take_stored(TorFrozenEntry *e, TorStored *stored) {
+    e->stored = *stored;
+    e->data = stored->data;
+    e->bytes = stored->bytes;
+    *stored = (TorStored){0};
+}
+
+ToroidStatus tor_frozen_adopt(TorFrozenEntry **out, const uint64_t key[2],
+                              const TorFrozenState *sources, int n_sources, TorStored *stored) {
+    TorFrozenEntry *e = new_entry(key, sources, n_sources);
+    if (!e) {
+        tor_store_unmap(stored);
+        return tor_no_memory();
+    }
+    take_stored(e, stored);
+    count_entry(e);
+    *out = e;
+    return TOROID_OK;
+}
+
+void tor_frozen_replace(TorFrozenEntry *entry, TorStored *stored) {
+    tor_free(entry->data);
+    take_stored(entry, stored);
+    pthread_mutex_lock(&lock);
+    n_mapped += entry->stored.bytes;
+    pthread_mutex_unlock(&lock);
 }
 
 void tor_frozen_publish(TorFrozenEntry *entry) {
@@ -169,6 +214,7 @@ void tor_frozen_stats(TorExeStats *stats) {
     pthread_mutex_lock(&lock);
     stats->frozen_entries = n_entries;
     stats->frozen_bytes = n_bytes;
+    stats->mapped_bytes = n_mapped;
     stats->frozen_packs = n_packs;
     pthread_mutex_unlock(&lock);
 }

@@ -7,7 +7,7 @@
 #ifndef TOR_BACKEND_FROZEN_H
 #define TOR_BACKEND_FROZEN_H
 
-#include "base/status.h"
+#include "backend/store.h"
 
 /// What can be seen of a tensor without reading all of it.
 typedef struct {
@@ -35,6 +35,11 @@ TorFrozenEntry *tor_frozen_find(const uint64_t key[2], const TorFrozenState *sou
 /// Adds an entry with `bytes` of memory, not yet visible to tor_frozen_find(), with one reference.
 ToroidStatus tor_frozen_create(TorFrozenEntry **out, const uint64_t key[2],
                                const TorFrozenState *sources, int n_sources, size_t bytes);
+/// The same, over a file's content instead; takes it, also on failure.
+ToroidStatus tor_frozen_adopt(TorFrozenEntry **out, const uint64_t key[2],
+                              const TorFrozenState *sources, int n_sources, TorStored *stored);
+/// Puts an equal file in the place of the entry's memory, before the entry is published.
+void tor_frozen_replace(TorFrozenEntry *entry, TorStored *stored);
 /// Makes a filled entry visible; it replaces one for the same expression and tensors.
 void tor_frozen_publish(TorFrozenEntry *entry);
 void *tor_frozen_data(const TorFrozenEntry *entry);

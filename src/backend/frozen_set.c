@@ -40,49 +40,6 @@ static bool same_tensors(const TorExecutable *exe, const TorFrozenSet *set,
     return true;
 }
 
-/// Runs one small graph of the prologue on this call's tensors.
-static ToroidStatus compute(TorCall *call, size_t r, TorFrozenEntry *entry) {
-    TorExecutable *exe = call->exe;
-    const TorPrologueResult *result = &exe->prologue.results[r];
-    TorPlanInput *inputs = tor_alloc_zero((result->n_sources + 1) * sizeof *inputs);
-    if (!inputs) return tor_no_memory();
-    for (uint32_t i = 0; i < result->n_sources; i++) inputs[i] = call->inputs[result->sources[i]];
-    TorContext *context = NULL;
-    ToroidStatus status = tor_context_create(&context, exe->prologue_plans[r]);
-    if (status == TOROID_OK) status = tor_context_begin(context, inputs);
-    if (status == TOROID_OK) {
-        tor_context_outputs(context)[0].data = tor_frozen_data(entry);
-        status = tor_context_run(context, call->threads, NULL, false);
-    }
-    tor_context_destroy(&context);
-    tor_free(inputs);
-    return status;
-}
-
-static ToroidStatus result_for(TorCall *call, size_t r, TorFrozenEntry **out) {
-    TorExecutable *exe = call->exe;
-    const TorPrologueResult *result = &exe->prologue.results[r];
-    TorFrozenState stack[16], *sources = stack;
-    if (result->n_sources > TOR_COUNT_OF(stack))
-        sources = tor_alloc(result->n_sources * sizeof *sources);
-    if (!sources) return tor_no_memory();
-    for (uint32_t i = 0; i < result->n_sources; i++)
-        for (uint32_t k = 0; k < exe->n_frozen; k++)
-            if (exe->frozen_inputs[k] == result->sources[i]) sources[i] = call->states[k];
-    int n = (int)result->n_sources;
-    ToroidStatus status = TOROID_OK;
-    *out = n ? tor_frozen_find(result->key, sources, n) : NULL;
-    if (!*out) {
-        status = tor_frozen_create(out, result->key, sources, n, exe->prologue_bytes[r]);
-        if (status == TOROID_OK) status = compute(call, r, *out);
-        // What depends on constants alone belongs to this executable, not to a tensor.
-        if (status == TOROID_OK && n) tor_frozen_publish(*out);
-        if (status != TOROID_OK) tor_frozen_release(out);
-    }
-    if (sources != stack) tor_free(sources);
-    return status;
-}
-
 static ToroidStatus make_set(TorCall *call, TorFrozenSet **out) {
     TorExecutable *exe = call->exe;
     TorFrozenSet *set = tor_alloc_zero(sizeof *set);
@@ -92,8 +49,7 @@ static ToroidStatus make_set(TorCall *call, TorFrozenSet **out) {
     set->entries = tor_alloc_zero((exe->prologue.count + 1) * sizeof *set->entries);
     ToroidStatus status = set->states && set->entries ? TOROID_OK : tor_no_memory();
     if (status == TOROID_OK) memcpy(set->states, call->states, exe->n_frozen * sizeof *set->states);
-    for (size_t r = 0; r < exe->prologue.count && status == TOROID_OK; r++)
-        status = result_for(call, r, &set->entries[r]);
+    if (status == TOROID_OK) status = tor_frozen_make(call, set->entries);
     if (status != TOROID_OK) {
         free_set(exe, set);
         return status;

@@ -60,7 +60,11 @@ struct TorExecutable {
     uint64_t contexts, binds, arena_bytes, input_bytes;
 };
 
-/// Finds or makes the results for the states in call->states, and gives the call a reference.
+/// Finds or makes every result of the prologue for the states in call->states. On failure those
+/// that were made are left in `entries` (cleared by the caller).
+ToroidStatus tor_frozen_make(TorCall *call, TorFrozenEntry **entries);
+/// Finds or makes the set of results for the states in call->states, and gives the call a
+/// reference.
 ToroidStatus tor_frozen_set_find(TorCall *call);
 void tor_frozen_set_release(TorExecutable *exe, TorFrozenSet **set);
 /// Adds an executable to the list of those that hear of forgotten tensors, or takes it off.

@@ -1,0 +1,208 @@
+"""TOROID_CACHE_DIR: packed weights kept on disk and mapped by the next process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+import torch
+import toroid
+from torch import nn
+
+SIDE = 512  # a weight of 1 MiB
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOROID_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def layer(seed=0, side=SIDE):
+    torch.manual_seed(seed)
+    return nn.Linear(side, side)
+
+
+def check(model, width=SIDE):
+    """Compile anew and compare with eager; returns how many bytes were mapped meanwhile."""
+    torch._dynamo.reset()
+    gc.collect()
+    x = torch.randn(3, width)
+    with torch.no_grad():
+        before = toroid.stats()["mapped_bytes"]
+        answer = torch.compile(model, backend="toroid", options={"strict": True})(x)
+        mapped = toroid.stats()["mapped_bytes"] - before
+        torch.testing.assert_close(answer, model(x))
+    return mapped
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_written_once_then_mapped(folder):
+    first = layer()
+    mapped = check(first)
+    assert mapped >= SIDE * SIDE * 4
+    (name,) = files(folder)
+    before = (folder / name).stat()
+    # Other tensors with the same content.
+    assert check(layer()) == mapped
+    assert files(folder) == [name]
+    assert (folder / name).stat().st_ino == before.st_ino
+
+
+def test_off_by_default(tmp_path, monkeypatch):
+    monkeypatch.delenv("TOROID_CACHE_DIR", raising=False)
+    assert check(layer()) == 0
+
+
+def test_other_content_is_another_file(folder):
+    models = [layer(0), layer(1)]
+    for model in models:
+        check(model)
+    assert len(files(folder)) == 2
+    with torch.no_grad():
+        models[0].weight[5, 7] += 1  # one element
+    check(models[0])
+    assert len(files(folder)) == 3
+
+
+def test_same_bytes_in_another_shape(folder):
+    torch.manual_seed(0)
+    data = torch.randn(256 * 1024) / 32
+    shapes = [(256, 1024), (512, 512), (1024, 256)]
+    for shape in shapes:
+        model = nn.Linear(shape[1], shape[0], bias=False)
+        model.weight = nn.Parameter(data.view(shape))
+        check(model, shape[1])
+    model = nn.Linear(SIDE, SIDE, bias=False)
+    model.weight = nn.Parameter(data.view(SIDE, SIDE).t())  # strides tell it apart
+    check(model)
+    assert len(files(folder)) == 4
+
+
+def test_small_results_are_not_stored(folder):
+    assert check(layer(side=64), 64) == 0
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("harm", ["content", "header", "short", "long", "empty"])
+def test_a_damaged_file_is_made_again(folder, harm, capfd):
+    check(layer())
+    (path,) = folder.iterdir()
+    good = path.read_bytes()
+    bad = bytearray(good)
+    if harm == "content":
+        bad[-1000] ^= 1
+    elif harm == "header":
+        bad[20] ^= 1
+    elif harm == "short":
+        bad = bad[: len(bad) // 2]
+    elif harm == "long":
+        bad += b"x"
+    else:
+        bad = b""
+    path.chmod(0o600)
+    path.unlink()
+    path.write_bytes(bad)
+    assert check(layer()) > 0
+    assert "damaged" in capfd.readouterr().err
+    assert path.read_bytes() == good
+
+
+def test_a_folder_that_cannot_be(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TOROID_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert check(layer()) == 0
+
+
+def test_a_symbolic_link_is_not_followed(folder, tmp_path):
+    check(layer())
+    (path,) = folder.iterdir()
+    target = tmp_path / "target"
+    path.rename(target)
+    path.symlink_to(target)
+    check(layer())
+    assert not path.is_symlink() and target.exists()
+
+
+def test_least_recently_used_goes_first(folder, monkeypatch):
+    models = [layer(seed) for seed in range(3)]
+    names = []
+    for model in models:
+        check(model)
+        names += [name for name in files(folder) if name not in names]
+    check(layer(0))  # used now
+    monkeypatch.setenv("TOROID_CACHE_SIZE", "3.5M")
+    check(layer(3))
+    left = files(folder)
+    assert len(left) == 3
+    assert names[1] not in left and names[0] in left and names[2] in left
+
+
+def test_files_of_others_stay(folder, monkeypatch):
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    monkeypatch.setenv("TOROID_CACHE_SIZE", "0")
+    assert check(layer()) > 0  # the mapping outlives its file
+    assert files(folder) == ["notes.txt"]
+
+
+def test_a_wrong_limit(folder, monkeypatch, capfd):
+    monkeypatch.setenv("TOROID_CACHE_SIZE", "lots")
+    assert check(layer()) > 0
+    assert "TOROID_CACHE_SIZE" in capfd.readouterr().err
+    assert len(files(folder)) == 1
+
+
+PROGRAM = """
+import sys, torch, toroid
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])
+x = torch.randn(3, 512)
+with torch.no_grad():
+    answer = torch.compile(model, backend="toroid")(x)
+    torch.testing.assert_close(answer, model(x))
+print(toroid.stats()["mapped_bytes"])
+"""
+
+
+def start(folder, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "TOROID_CACHE_DIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_two_writers(folder):
+    both = [start(folder) for _ in range(2)]
+    for process in both:
+        out, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err[-2000:]
+        assert int(out) >= 4 * SIDE * SIDE * 4
+    assert len(files(folder)) == 4
+    assert not [name for name in files(folder) if name.endswith(".part")]
+
+
+def test_a_full_disk(folder):
+    """A file cannot grow beyond half a weight: told once, right answers, nothing left behind."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (SIDE * SIDE * 2, SIDE * SIDE * 2))
+
+    process = start(folder, preexec_fn=limit)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err[-2000:]
+    assert int(out) == 0
+    assert err.count("TOROID_CACHE_DIR: cannot write") == 1
+    assert files(folder) == []
