@@ -4,6 +4,7 @@
 /// A freed tensor's address and version are soon met again, so the address alone is no key. The
 /// table below maps the object's address to its number and holds a weak reference to it, whose
 /// callback removes the entry and tells the frozen table. Everything here runs under the GIL.
+#include "backend/frozen.h"
 #include "core.h"
 
 typedef struct {
@@ -16,7 +17,7 @@ typedef struct {
 static struct {
     Entry *entries;
     size_t capacity, count;  ///< capacity is 0 or a power of two
-    uint64_t next_uid, losses;
+    uint64_t losses;
     PyObject *version, *is_inference;
     descrgetfunc get_version;
 } table;
@@ -117,7 +118,7 @@ static Entry *add(PyObject *tensor) {
     }
     // Looked up only now: the calls above may have run a callback that moved entries.
     Entry *entry = find(tensor);
-    *entry = (Entry){tensor, weakref, ++table.next_uid, is_inference};
+    *entry = (Entry){tensor, weakref, tor_frozen_new_uid(), is_inference};
     table.count++;
     return entry;
 }

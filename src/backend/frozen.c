@@ -51,6 +51,11 @@ uint64_t tor_frozen_sample(const void *data, size_t bytes) {
     return hash;
 }
 
+uint64_t tor_frozen_new_uid(void) {
+    static _Atomic uint64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
 static TorFrozenEntry **bucket_of(const uint64_t key[2], const TorFrozenState *sources, int n) {
     uint64_t hash = key[0] ^ key[1];
     for (int i = 0; i < n; i++) hash = (hash ^ sources[i].uid) * 0x9e3779b97f4a7c15u;

@@ -26,6 +26,9 @@ static inline bool tor_frozen_same(const TorFrozenState *a, const TorFrozenState
            a->sample == b->sample;
 }
 
+/// A number for a tensor that no other gets in this process; never 0.
+uint64_t tor_frozen_new_uid(void);
+
 typedef struct TorFrozenEntry TorFrozenEntry;
 
 /// Finds the entry for an expression over sources in the given states, and takes a reference.
