@@ -18,7 +18,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 FAMILIES = $(sort $(patsubst tests/check/check_%.c,%,$(wildcard tests/check/check_*.c)))
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 
-.PHONY: help setup build demo test test-next check fuzz opinfo bench lint format asan tsan clean
+.PHONY: help setup build demo test test-next check fuzz opinfo bench wheel lint format asan tsan clean
 
 help:
 	@echo 'make setup    environment in $(VENV): PyTorch, Meson, pytest'
@@ -30,6 +30,7 @@ help:
 	@echo 'make fuzz     random graphs against eager; COUNT=20000 SEED=0'
 	@echo 'make opinfo   every operator sample of PyTorch; OPINFO="--ops add --jobs 8" picks some'
 	@echo 'make bench    models against eager and Inductor'
+	@echo 'make wheel    a wheel in dist, its symbols and size checked'
 	@echo 'make lint     formatting, include order, names of kernels'
 	@echo 'make format   format the sources'
 	@echo 'make asan     C tests under AddressSanitizer and UBSan, in $(BUILD)-asan'
@@ -75,6 +76,14 @@ opinfo: build
 
 bench: build
 	$(PYTHON) bench/run.py
+
+# The limited API is a promise to later Pythons, so what the extension asks of Python is checked.
+wheel: $(VENV)/.ready
+	rm -rf dist
+	$(PYTHON) -m pip wheel -q --no-build-isolation --no-deps -w dist .
+	$(PYTHON) -m pip install -q abi3audit
+	abi3audit --strict --summary dist/*.whl
+	@bytes=$$(stat -c %s dist/*.whl); echo "$$(ls dist/*.whl): $$bytes bytes"; test $$bytes -lt 5000000
 
 lint: $(VENV)/.ready
 	clang-format --dry-run --Werror $(C_FILES)
