@@ -12,7 +12,7 @@ from toroid import _core
 Unsupported = _core.Unsupported
 
 __version__ = "0.1.0"
-__all__ = ["Unsupported", "__version__", "explain", "info", "profile", "refresh", "stats"]
+__all__ = ["Unsupported", "__version__", "explain", "info", "profile", "refresh", "stats", "trim"]
 
 
 def refresh(model: Any = None) -> None:
@@ -27,6 +27,15 @@ def refresh(model: Any = None) -> None:
         Taken for readability: what was made from the weights of other models is stale too.
     """
     _core.refresh()
+
+
+def trim() -> None:
+    """Give the working memory of compiled graphs that do not run back to the system.
+
+    What was not used for ten seconds goes back by itself when another graph runs; this is for
+    processes that then do nothing. Packed weights stay.
+    """
+    _core.trim()
 
 
 def stats() -> dict[str, int]:

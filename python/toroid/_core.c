@@ -37,6 +37,11 @@ static PyObject *refresh(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignore
     Py_RETURN_NONE;
 }
 
+static PyObject *trim(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    tor_exe_trim();
+    Py_RETURN_NONE;
+}
+
 static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     TorExeStats s = {0};
     tor_exe_stats(NULL, &s);
@@ -87,6 +92,8 @@ static PyMethodDef methods[] = {
      "threads() -> int\n\nOf a call whose options name no number."},
     {"refresh", refresh, METH_NOARGS,
      "refresh()\n\nMakes every packed weight stale; each is packed again at its next use."},
+    {"trim", trim, METH_NOARGS,
+     "trim()\n\nGives the memory of executables that do not run back to the system."},
     {"stats", stats, METH_NOARGS, "stats() -> dict\n\nProcess-wide counts of the frozen table."},
     {0},
 };

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "base/log.h"
 
 enum { MAX_IDLE = 8 };  // contexts kept for the next calls
 
@@ -164,6 +165,7 @@ void tor_exe_end(TorCall **ended) {
     TorCall *call = *ended;
     TorExecutable *exe = call->exe;
     *ended = NULL;
+    double now = tor_now();
     tor_frozen_set_release(exe, &call->set);
     pthread_mutex_lock(&exe->lock);
     exe->arena_bytes = TOR_MAX(exe->arena_bytes, (uint64_t)tor_context_arena_bytes(call->context));
@@ -172,12 +174,15 @@ void tor_exe_end(TorCall **ended) {
     int idle = 0;
     for (const TorCall *c = exe->idle; c; c = c->next) idle++;
     if (idle < MAX_IDLE) {
+        call->idle_since = now;
+        call->trimmed = false;
         call->next = exe->idle;
         exe->idle = call;
         call = NULL;
     }
     pthread_mutex_unlock(&exe->lock);
     tor_call_destroy(&call);
+    tor_idle_sweep(now);
 }
 
 void tor_exe_stats(const TorExecutable *exe, TorExeStats *stats) {

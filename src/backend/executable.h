@@ -89,6 +89,10 @@ void tor_frozen_forget(uint64_t uid);
 /// Makes everything that was made from frozen tensors stale: it is made again at its next use.
 void tor_frozen_refresh(void);
 
+/// Gives back the memory of every call that is not under way; the next one takes new pages. Memory
+/// of calls that were idle for TOR_IDLE_SECONDS goes back when any other call ends.
+void tor_exe_trim(void);
+
 typedef struct {
     uint64_t frozen_entries, frozen_bytes,
         frozen_packs;       ///< process-wide; packs = prologue results made so far

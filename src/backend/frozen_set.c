@@ -126,6 +126,12 @@ static void forget(uint64_t uid) {
     pthread_mutex_unlock(&watch_lock);
 }
 
+void tor_frozen_each_watched(void (*fn)(TorExecutable *exe, void *user), void *user) {
+    pthread_mutex_lock(&watch_lock);
+    for (TorExecutable *exe = watched; exe; exe = exe->next) fn(exe, user);
+    pthread_mutex_unlock(&watch_lock);
+}
+
 void tor_frozen_watch(TorExecutable *exe) {
     tor_frozen_listen(forget);
     pthread_mutex_lock(&watch_lock);

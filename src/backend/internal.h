@@ -33,6 +33,8 @@ struct TorCall {
     TorContext *context;
     TorFrozenSet *set;
     int threads;
+    double idle_since;       ///< tor_now(), in the list of idle ones
+    bool trimmed;            ///< has given its pages back since
     TorPlanInput *inputs;    ///< the host's, then the prologue's results
     TorFrozenState *states;  ///< scratch for the check
 };
@@ -70,6 +72,10 @@ void tor_frozen_set_release(TorExecutable *exe, TorFrozenSet **set);
 /// Adds an executable to the list of those that hear of forgotten tensors, or takes it off.
 void tor_frozen_watch(TorExecutable *exe);
 void tor_frozen_unwatch(TorExecutable *exe);
+/// Calls `fn` with every executable; none is destroyed meanwhile.
+void tor_frozen_each_watched(void (*fn)(TorExecutable *exe, void *user), void *user);
+/// Gives back the memory of calls that were idle for TOR_IDLE_SECONDS, at most once a second.
+void tor_idle_sweep(double now);
 void tor_frozen_stats(TorExeStats *stats);
 void tor_call_destroy(TorCall **call);
 

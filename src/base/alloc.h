@@ -38,9 +38,15 @@ typedef struct {
     void *base;
     size_t reserved;  ///< bytes of address space
     size_t used;      ///< bytes the last tor_region_fit() asked for
+    size_t touched;   ///< bytes from the start that may have pages
+    double shrunk;    ///< when `used` fell under half of them (tor_now())
 } TorRegion;
 /// Makes at least `bytes` usable. `*moved` tells that `base` changed (contents are then lost).
 ToroidStatus tor_region_fit(TorRegion *region, size_t bytes, bool *moved);
+/// Gives back the pages beyond `used` once that was under half of what was touched for
+/// TOR_IDLE_SECONDS. Cheap where there is nothing to do.
+void tor_region_settle(TorRegion *region);
+#define TOR_IDLE_SECONDS 10.0
 /// Gives touched pages back to the system; the reservation stays.
 void tor_region_trim(TorRegion *region);
 void tor_region_destroy(TorRegion *region);

@@ -1,6 +1,8 @@
 // Address space first, pages when touched: a plan's arena grows with its shapes without moving.
 #include "base/alloc.h"
 
+#include "base/log.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -32,7 +34,10 @@ static void *reserve(size_t bytes) {
 ToroidStatus tor_region_fit(TorRegion *region, size_t bytes, bool *moved) {
     *moved = false;
     if (bytes <= region->reserved) {
+        bool was_large = region->used * 2 >= region->touched;
         region->used = bytes;
+        region->touched = TOR_MAX(region->touched, bytes);
+        if (was_large && bytes * 2 < region->touched) region->shrunk = tor_now();
         return TOROID_OK;
     }
     if (bytes > PTRDIFF_MAX - HUGE_PAGE) return tor_no_memory();
@@ -51,12 +56,22 @@ ToroidStatus tor_region_fit(TorRegion *region, size_t bytes, bool *moved) {
     (void)madvise(base, want, MADV_HUGEPAGE);
     region->base = base;
     region->reserved = want;
-    region->used = bytes;
+    region->used = region->touched = bytes;
     return TOROID_OK;
+}
+
+void tor_region_settle(TorRegion *region) {
+    if (region->used * 2 >= region->touched || tor_now() - region->shrunk < TOR_IDLE_SECONDS)
+        return;
+    size_t keep = (region->used + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    if (keep < region->touched)
+        (void)madvise((uint8_t *)region->base + keep, region->touched - keep, MADV_DONTNEED);
+    region->touched = region->used;
 }
 
 void tor_region_trim(TorRegion *region) {
     if (region->base != NULL) (void)madvise(region->base, region->reserved, MADV_DONTNEED);
+    region->touched = region->used;
 }
 
 void tor_region_destroy(TorRegion *region) {

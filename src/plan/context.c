@@ -196,7 +196,10 @@ ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs) {
         same &= value == c->leaf_values[i];
         c->leaf_values[i] = value;
     }
-    return same ? TOROID_OK : bind(c);
+    if (!same) TOR_TRY(bind(c));
+    // Memory of larger sizes goes back once they have not come again for a while.
+    tor_region_settle(&c->arena);
+    return TOROID_OK;
 }
 
 // ---------------------------------------------------------------- run

@@ -77,7 +77,7 @@ size_t tor_context_arena_bytes(const TorContext *c);
 /// Bytes that a run with the sizes of the last bind writes into graph inputs (cache updates).
 uint64_t tor_context_input_bytes(const TorContext *c);
 uint64_t tor_context_binds(const TorContext *c);
-/// Gives the arena's pages back to the system.
+/// Gives the arena's and the scratch's pages back to the system.
 void tor_context_trim(TorContext *c);
 
 /// A table of steps: number, node, kernel, items, sizes. Bound sizes are those of the last bind of
