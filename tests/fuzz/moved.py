@@ -38,6 +38,15 @@ SUMS = _names(
 )
 
 
+#: Those whose result is a sum of products of operands, so that the terms' size is the same call's
+#: of magnitudes.
+LINEAR = SUMS & _names(
+    """
+    sum mean var_mean mm bmm addmm baddbmm dot mv addmv linear convolution cumsum scatter_add
+    index_add avg_pool2d _adaptive_avg_pool2d
+    """
+)
+
 #: Calls that choose an order of their own for a product, whose range hangs on it.
 PRODUCTS = _names("prod")
 
@@ -50,33 +59,21 @@ def op_name(call: Call) -> str:
 # ------------------------------------------------------------------ what eager rounds inside a call
 
 
-def _layer_norm_error(args: Any, result: Any) -> torch.Tensor:
-    """Eager scales first and takes the mean off afterwards: three roundings."""
-    x, shape, weight, bias, _ = args
-    y, _, rstd = result
-    dims = list(range(x.dim() - len(shape), x.dim()))
-    error = 3 * _size(x).amax(dims, keepdim=True) * rstd
-    error = error * (1 if weight is None else weight.abs())
-    return (error + (0 if bias is None else bias.abs())).expand(y.shape)
-
-
 def _size(x: Any) -> Any:
     return abs(x) if not isinstance(x, torch.Tensor) else x.double().abs()
 
 
-def _internal_error(call: Call, args: Any, kwargs: Any, result: Any) -> torch.Tensor | None:
+def _eps(t: torch.Tensor) -> float:
+    """An ulp at 1 of the type that eager computes in."""
+    return torch.finfo(torch.promote_types(t.dtype, torch.float32)).eps
+
+
+def _size_within(call: Call, args: Any, kwargs: Any, result: Any) -> torch.Tensor | None:
     """The size of what eager rounds on the way to a result, where that may be larger than it."""
-    name = op_name(call)
     x = args[0] if args else None
-    match name:
-        case "native_layer_norm":
-            return _layer_norm_error(args, result)
+    match op_name(call):
         case "add" | "sub" if "alpha" in kwargs:
-            # One by one, eager rounds products of halves; in vectors, it does not.
-            size = _size(x) + _size(args[1]) * _size(kwargs["alpha"])
-            wide = torch.promote_types(result.dtype, torch.float32)
-            halves = result.is_floating_point() and wide != result.dtype
-            return size * (torch.finfo(result.dtype).eps / 2**-23) if halves else size
+            return _size(x) + _size(args[1]) * _size(kwargs["alpha"])
         case "addcmul":
             return _size(x) + _size(args[1]) * _size(args[2]) * _size(kwargs.get("value", 1))
         case "addcdiv":
@@ -90,10 +87,21 @@ def _internal_error(call: Call, args: Any, kwargs: Any, result: Any) -> torch.Te
         case "erf":  # 1 less a polynomial
             return torch.ones_like(result)
         case "_log_softmax" | "logsumexp":
-            return x.abs().nan_to_num(0, 0, 0).max().expand(result.shape)
+            return x.abs().nan_to_num(0, 0, 0).max()
         case "var" | "std" if x.dtype is torch.float64:  # Welford's: one element after the other
             return result * (x.numel() / max(result.numel(), 1)) ** 0.5
     return None
+
+
+def _error_within(call: Call, size: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """What rounding something of that size does to a result."""
+    own = torch.finfo(result.dtype).eps
+    match op_name(call):
+        case "add" | "sub":  # one by one, eager rounds products of halves; in vectors, it does not
+            return size * own
+        case "_log_softmax" | "logsumexp":  # the sum of exponentials is rounded to the type
+            return size * _eps(result) + own
+    return size * _eps(result)
 
 
 def _noise(
@@ -126,16 +134,17 @@ def _moved(t: Any, generator: torch.Generator, alike: bool) -> Any:
 
 
 def _moved_by(
-    t: torch.Tensor, size: torch.Tensor, generator: torch.Generator, alike: bool
+    t: torch.Tensor,
+    size: torch.Tensor,
+    error: torch.Tensor,
+    generator: torch.Generator,
+    alike: bool,
 ) -> torch.Tensor:
-    """A result with an error of one ulp of `size`, in the type that eager computes in.
+    """A result with the error of rounding something of that size.
 
     What is no larger than its error may be zero, and of either sign; what is left of something
     that does not fit the type may be infinite.
     """
-    eps = torch.finfo(torch.promote_types(t.dtype, torch.float32)).eps
-    size = size.double().expand(t.shape).nan_to_num(0, 0, 0)
-    error = size * eps
     noise = _noise(t, generator, alike, zero=True)
     moved = torch.where(t.abs() > error, t.double(), 0.0) + noise * error
     moved = torch.where(size > torch.finfo(t.dtype).max, noise * torch.inf, moved)
@@ -148,6 +157,44 @@ def _signs_of_zero(t: Any, generator: torch.Generator) -> Any:
     if not isinstance(t, torch.Tensor) or not t.is_floating_point() or t.numel() == 0:
         return t
     return torch.where(t == 0, torch.zeros_like(t) * _noise(t, generator, False).to(t.dtype), t)
+
+
+def _moved_layer_norm(args: Any, result: Any, generator: torch.Generator, together: bool) -> Any:
+    """Layer norm with its rows moved before weight and bias.
+
+    Eager scales first and takes the mean off afterwards: three roundings of the size of the row's
+    largest element. That of the mean is the same for a whole row, so where `together`, all of a row
+    moves one way, or no row has any.
+    """
+    x, shape, weight, bias, epsilon = args
+    x = x.to(torch.promote_types(x.dtype, torch.float32))
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    var, mean = torch.var_mean(x, dims, correction=0, keepdim=True)
+    rstd = (var + epsilon).rsqrt()
+    noise = _noise(mean if together else x, generator, False, zero=True)
+    noise = noise * torch.randint(2, (), generator=generator) if together else noise
+    error = (3 * _eps(x) * x.abs().amax(dims, keepdim=True) * rstd).double()
+    y = ((x - mean) * rstd).double()
+    y = torch.where(y.abs() > error, y, 0.0) + noise * error
+    y = y if weight is None else y * weight.double()
+    y = y if bias is None else y + bias.double() * (1 + noise * _eps(x))
+    return (torch.empty_like(result[0]).copy_(y), *result[1:])
+
+
+def _cancelled(call: Call, args: Any, kwargs: Any, result: Any, generator: torch.Generator) -> Any:
+    """A sum; where it is less than a rounding of its terms, it may be zero."""
+    terms = tuple(
+        abs(a) if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args
+    )
+    size = call.target(*terms, **kwargs)
+    if isinstance(result, tuple | list):  # a variance and a mean
+        return (result[0], _zeroed(result[1], size[1], generator))
+    return _zeroed(result, size, generator) if result.is_floating_point() else result
+
+
+def _zeroed(t: torch.Tensor, size: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    error = size.double().nan_to_num(0, 0, 0) * _eps(t)
+    return torch.where((t.abs() <= error) & (_noise(t, generator, False) > 0), 0.0, t).to(t.dtype)
 
 
 def _reordered(call: Call, args: Any, generator: torch.Generator) -> Any:
@@ -188,16 +235,17 @@ class Moved:
         name = op_name(call)
         if call.target is ITEM or name in EXACT:
             return result
-        size = _internal_error(call, *self.operands, result)
+        size = _size_within(call, *self.operands, result)
+        if name == "native_layer_norm":
+            result = _moved_layer_norm(self.operands[0], result, self.generator, self.inside)
         if not self.inside:
             result = _moved(result, self.generator, self.alike)
+        if name in LINEAR:
+            result = _cancelled(call, *self.operands, result, self.generator)
         if name in SUMS or name in PRODUCTS:
             result = _signs_of_zero(result, self.generator)
-        if size is None:
+        if size is None or not result.is_floating_point():
             return result
-        alike = self.alike or self.inside
-        if isinstance(result, tuple | list):
-            return (_moved_by(result[0], size, self.generator, alike), *result[1:])
-        if not result.is_floating_point():
-            return result
-        return _moved_by(result, size, self.generator, alike)
+        size = size.double().expand(result.shape).nan_to_num(0, 0, 0)
+        error = _error_within(call, size, result)
+        return _moved_by(result, size, error, self.generator, self.alike or self.inside)
