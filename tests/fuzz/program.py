@@ -28,6 +28,16 @@ class Input:
     stride: tuple[int, ...]
     offset: int
     frozen: bool = False
+    number: int = -1  # which value of a generated graph it is
+    text: str = ""  # a short expression that makes it again
+
+    @classmethod
+    def of(cls, t: torch.Tensor, **more: Any) -> Input:
+        """A tensor, with a copy of the memory that its elements lie in."""
+        extent = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
+        extent = extent if t.numel() else 0
+        storage = t.as_strided((extent,), (1,)).clone()
+        return cls(storage, tuple(t.shape), tuple(t.stride()), 0, **more)
 
     def tensor(self) -> torch.Tensor:
         """The argument, in memory of its own."""
@@ -41,6 +51,12 @@ class Call:
     target: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
+    number: int = -1  # which value of a generated graph it is
+
+    def renamed(self, f: Callable[[Ref], Ref]) -> Call:
+        """The same call of other values."""
+        args, kwargs = substitute(self.args, f), substitute(self.kwargs, f)
+        return Call(self.target, args, kwargs, self.number)
 
 
 @dataclasses.dataclass
@@ -73,11 +89,7 @@ class Program:
         for i in keep:
             v = self.values[i]
             if isinstance(v, Call):
-                v = Call(
-                    v.target,
-                    substitute(v.args, lambda r: Ref(new[r.at])),
-                    substitute(v.kwargs, lambda r: Ref(new[r.at])),
-                )
+                v = v.renamed(lambda r: Ref(new[r.at]))
             values.append(v)
         return Program(
             values,

@@ -10,9 +10,28 @@ from toroid import _torch
 
 from fuzz.compare import check
 from fuzz.door import compile_program
-from fuzz.program import Call, Input, Program, Ref
+from fuzz.generate import generate
+from fuzz.program import Call, Input, Program, Ref, run
+from fuzz.rounding import arguments
+from fuzz.shrink import ramp
 
+__all__ = ["Graph", "aten", "inf", "nan", "ramp", "replay", "torch", "trace"]
+
+aten = torch.ops.aten
 nan, inf = float("nan"), float("inf")
+
+
+class Graph:
+    """A random graph's values in eager, each with its layout in memory of its own."""
+
+    def __init__(self, seed: int, index: int) -> None:
+        self.program = generate(seed, index)
+        self.program.writes = []
+        self.env = run(self.program, arguments(self.program))
+
+    def __getitem__(self, number: int) -> torch.Tensor:
+        value = self.program.values[number]
+        return (value if isinstance(value, Input) else Input.of(self.env[number])).tensor()
 
 
 def trace(f: Callable[..., Any], inputs: Sequence[torch.Tensor], frozen: Sequence[int]) -> Program:

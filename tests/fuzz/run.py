@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Random graphs through Toroid against eager; ends with 'N graphs, N failed'.
 
-Usage: run.py [--count N] [--seed S] [--index I] [--jobs J] [--minutes M] [--strict-report]
+Usage: run.py [--count N] [--seed S] [--index I] [--first I] [--jobs J] [--minutes M] [--shrink N]
+              [--each-pass]
 
 Graph I of seed S is the same on every machine with the same PyTorch; `--seed S --index I` runs it
 alone, makes it small and prints it as a Python program. Workers are processes: one that dies or
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import dataclasses
 import json
 import os
 import select
@@ -30,80 +30,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import torch
 import torch._dynamo
 
+from fuzz.examine import describe, examine
+
 warnings.filterwarnings("ignore")
 
 HANG = 120.0  # seconds that one graph may take, on a machine with much else to do
-
-
-def examine(seed: int, index: int) -> dict[str, Any]:
-    """Run one graph; what happened, as plain data."""
-    from fuzz.compare import Tally, check
-    from fuzz.door import NotTraced, compile_program
-    from fuzz.generate import generate
-    from fuzz.program import Call
-
-    program = generate(seed, index)
-    found: dict[str, Any] = {"index": index, "calls": 0, "fault": None, "left": []}
-    tally = Tally()
-    found["traced"] = True
-    found["calls"] = sum(isinstance(v, Call) for v in program.values)
-    if not program.outputs:
-        return found
-    try:
-        compiled = compile_program(program)
-        found["left"] = [(e.target, e.reason) for e in compiled.report.externals]
-        if compiled.report.fallback is not None:
-            found["left"].append(("the whole graph", compiled.report.fallback))
-        found["fault"] = check(program, compiled, tally)
-    except NotTraced:
-        found["traced"] = False
-    except Exception as error:
-        found["fault"] = f"raised {type(error).__name__}: {error}"
-    found |= dataclasses.asdict(tally)
-    return found
-
-
-def describe(seed: int, index: int, fault: str) -> str:
-    """The failing graph made small, as a program."""
-    from fuzz.compare import check
-    from fuzz.door import compile_program
-    from fuzz.generate import generate
-    from fuzz.shrink import shrink, source
-
-    def kind(program: Any) -> str | None:
-        try:
-            text = check(program, compile_program(program))
-        except Exception as error:
-            text = f"raised {type(error).__name__}"
-        return None if text is None else _kind(text)
-
-    program = generate(seed, index)
-    wanted = _kind(fault)
-
-    def fails(candidate: Any) -> bool:
-        try:
-            return kind(candidate) == wanted
-        except Exception:
-            return False
-
-    if kind(program) != wanted:
-        return "It does not fail again in this process.\n"
-    small = shrink(program, fails)
-    try:
-        fault = check(small, compile_program(small)) or fault
-    except Exception as error:
-        fault = f"raised {type(error).__name__}: {error}"
-    return source(small, f"Seed {seed}, index {index}: {fault}".replace("\\", "/"))
-
-
-def _kind(fault: str) -> str:
-    """What sort of difference: the shrinker keeps to it."""
-    if fault.startswith("raised"):
-        return fault.split(":")[0]
-    for word in ("elements differ", "strides", "dtype", "shape", "view", "lies in"):
-        if word in fault:
-            return word
-    return fault
 
 
 # ------------------------------------------------------------------ workers
@@ -112,8 +43,9 @@ def _kind(fault: str) -> str:
 class Worker:
     """A process that examines every `step`-th index and reports each on a pipe."""
 
-    def __init__(self, seed: int, start: int, stop: int, step: int) -> None:
+    def __init__(self, seed: int, start: int, stop: int, step: int, each_pass: bool) -> None:
         self.seed, self.next, self.stop, self.step = seed, start, stop, step
+        self.each_pass = each_pass
         self.pid = self.fd = -1
         self.buffer = b""
         self.since = time.monotonic()
@@ -130,7 +62,7 @@ class Worker:
             os.dup2(self.output.fileno(), 2)
             try:
                 for index in range(self.next, self.stop, self.step):
-                    line = json.dumps(examine(self.seed, index)) + "\n"
+                    line = json.dumps(examine(self.seed, index, self.each_pass)) + "\n"
                     os.write(writer, line.encode())
             except BaseException:
                 traceback.print_exc()
@@ -163,9 +95,8 @@ class Worker:
         return f"died: {name} {' '.join(tail)}".strip()
 
 
-def fuzz(seed: int, first: int, count: int, jobs: int, deadline: float) -> tuple[int, list, Any]:
-    """Examine graphs [first, first + count); how many, the failures, and tallies."""
-    workers = [Worker(seed, first + j, first + count, jobs) for j in range(jobs)]
+def fuzz(workers: list[Worker], deadline: float) -> tuple[int, list, Any]:
+    """Have workers examine their graphs; how many, the failures, and tallies."""
     failures: list[tuple[int, str]] = []
     sums = ("calls", "rounded", "undefined")
     tally: dict[str, Any] = {"whole": 0, "untraced": 0, "left": collections.Counter()}
@@ -225,17 +156,12 @@ def shrink_in_child(seed: int, index: int, fault: str) -> str:
     with os.fdopen(reader) as stream:
         text = stream.read()
     os.waitpid(pid, 0)
-    return text or "It dies here too; look at it with --index in a debugger.\n"
+    return text or "# Making it small died.\n"
 
 
 def warm() -> None:
-    """Import everything once, before the workers are forked."""
+    """Make what takes long once, before the workers are forked."""
     from toroid import _torch
-
-    import fuzz.compare  # noqa: F401
-    import fuzz.door  # noqa: F401
-    import fuzz.ops  # noqa: F401
-    import fuzz.shrink  # noqa: F401
 
     torch.set_num_threads(1)
     _torch.attach()
@@ -252,6 +178,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long")
     parser.add_argument("--shrink", type=int, default=5, help="failures to make small")
+    parser.add_argument("--each-pass", action="store_true", help="also without each optional pass")
     options = parser.parse_args()
     first, count, jobs = options.first, options.count, options.jobs
     if options.index is not None:
@@ -259,16 +186,14 @@ def main() -> int:
     warm()
     start = time.monotonic()
     deadline = start + options.minutes * 60 if options.minutes else float("inf")
-    done, failures, tally = fuzz(options.seed, first, count, min(jobs, max(count, 1)), deadline)
+    jobs = min(jobs, max(count, 1))
+    workers = [
+        Worker(options.seed, first + j, first + count, jobs, options.each_pass) for j in range(jobs)
+    ]
+    done, failures, tally = fuzz(workers, deadline)
     seconds = time.monotonic() - start
-    seen: set[str] = set()
-    for index, fault in sorted(failures):
-        if len(seen) >= options.shrink:
-            break
-        seen.add(f"{index}")
-        print(f"\n# ---- seed {options.seed}, index {index}: {fault}", flush=True)
-        if not fault.startswith("died") or options.index is not None:
-            print(shrink_in_child(options.seed, index, fault), flush=True)
+    for index, fault in sorted(failures)[: options.shrink]:
+        print("\n" + shrink_in_child(options.seed, index, fault), flush=True)
     if tally["left"]:
         print("\nleft to PyTorch, by graphs:")
         for (target, reason), times in tally["left"].most_common(12):

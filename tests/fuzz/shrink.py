@@ -1,13 +1,14 @@
-"""Makes a failing program small, and writes it as Python that runs by itself."""
+"""Makes a failing program small; inputs stay values of the graph it was, or become simple ones."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
-from fuzz.program import ITEM, Call, Input, Program, Ref, run, substitute
+from fuzz.program import ITEM, Call, Input, Program, Ref, run
 from fuzz.rounding import arguments
 
 Fails = Callable[[Program], bool]
@@ -15,11 +16,13 @@ Fails = Callable[[Program], bool]
 
 def shrink(program: Program, fails: Fails, budget: int = 400) -> Program:
     """The smallest program found that still fails, after at most `budget` tries."""
+    whole = run(dataclasses.replace(program, writes=[]), arguments(program))
+    program = numbered(program)
     tries = 0
     smaller = True
     while smaller and tries < budget:
         smaller = False
-        for candidate in _smaller(program):
+        for candidate in _smaller(program, whole):
             tries += 1
             if tries > budget:
                 break
@@ -29,7 +32,16 @@ def shrink(program: Program, fails: Fails, budget: int = 400) -> Program:
     return program
 
 
-def _smaller(program: Program) -> Iterator[Program]:
+def numbered(program: Program) -> Program:
+    """The same with values that know their numbers; `g` is the graph where it is printed."""
+    values = [
+        dataclasses.replace(v, number=i, **({"text": f"g[{i}]"} if isinstance(v, Input) else {}))
+        for i, v in enumerate(program.values)
+    ]
+    return dataclasses.replace(program, values=values)
+
+
+def _smaller(program: Program, whole: list[Any]) -> Iterator[Program]:
     """Programs with less in them: the largest cuts first."""
     if len(program.outputs) > 1:
         for k in range(len(program.outputs)):
@@ -38,7 +50,7 @@ def _smaller(program: Program) -> Iterator[Program]:
             yield _with(program, outputs=program.outputs[:k] + program.outputs[k + 1 :])
     for k in range(len(program.writes)):
         yield _with(program, writes=program.writes[:k] + program.writes[k + 1 :])
-    yield from _cuts(program)
+    yield from _cuts(program, whole)
     yield from _bypasses(program)
     yield from _plainer_inputs(program)
 
@@ -47,33 +59,21 @@ def _with(program: Program, **changes: object) -> Program:
     return dataclasses.replace(program, **changes).without_dead()
 
 
-def _cuts(program: Program) -> Iterator[Program]:
-    """Results of calls become inputs with the same value and layout, later calls first."""
-    env = run(_with_no_writes(program), arguments(program))
+def _cuts(program: Program, whole: list[Any]) -> Iterator[Program]:
+    """Calls become inputs with the value that the whole graph has there, later calls first."""
     for i in reversed(range(len(program.values))):
-        t = env[i]
-        if not isinstance(program.values[i], Call) or not isinstance(t, torch.Tensor):
+        call = program.values[i]
+        if not isinstance(call, Call) or i in program.outputs:
             continue
-        if i in program.outputs:
-            continue
-        yield _with(program, values=[*program.values[:i], _as_input(t), *program.values[i + 1 :]])
-
-
-def _with_no_writes(program: Program) -> Program:
-    return dataclasses.replace(program, writes=[])
-
-
-def _as_input(t: torch.Tensor) -> Input:
-    extent = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
-    storage = torch.zeros(max(extent, 1) if t.numel() else 0, dtype=t.dtype)
-    if t.numel():
-        storage.as_strided(t.shape, t.stride()).copy_(t)
-    return Input(storage, tuple(t.shape), tuple(t.stride()), 0)
+        t = whole[call.number]
+        if isinstance(t, torch.Tensor):
+            value = Input.of(t, number=call.number, text=f"g[{call.number}]")
+            yield _with(program, values=[*program.values[:i], value, *program.values[i + 1 :]])
 
 
 def _bypasses(program: Program) -> Iterator[Program]:
     """Calls are left out where an operand has the result's type and shape."""
-    env = run(_with_no_writes(program), arguments(program))
+    env = run(dataclasses.replace(program, writes=[]), arguments(program))
     for i in reversed(range(len(program.values))):
         call, t = program.values[i], env[i]
         if not isinstance(call, Call) or not isinstance(t, torch.Tensor) or call.target is ITEM:
@@ -90,10 +90,7 @@ def _bypasses(program: Program) -> Iterator[Program]:
 
 
 def _redirect(call: Call, old: int, new: int) -> Call:
-    def f(r: Ref) -> Ref:
-        return Ref(new) if r.at == old else r
-
-    return Call(call.target, substitute(call.args, f), substitute(call.kwargs, f))
+    return call.renamed(lambda r: Ref(new) if r.at == old else r)
 
 
 def _plainer_inputs(program: Program) -> Iterator[Program]:
@@ -107,84 +104,24 @@ def _plainer_inputs(program: Program) -> Iterator[Program]:
         if value.frozen:
             options.append(dataclasses.replace(value, frozen=False))
         if not t.is_contiguous() or value.offset or value.storage.numel() != t.numel():
-            options.append(_as_input(t.contiguous()))
+            text = value.text if t.is_contiguous() else f"{value.text}.contiguous()"
+            dense = Input.of(t.contiguous(), number=value.number, text=text)
+            options.append(dataclasses.replace(dense, frozen=value.frozen))
         n = value.storage.numel()
-        pattern = _pattern(n, value.storage.dtype)
-        if not torch.equal(value.storage, pattern):
-            options.append(dataclasses.replace(value, storage=pattern))
+        simple = ramp(n, value.storage.dtype)
+        if not torch.equal(value.storage, simple):
+            text = f"ramp({n}, {simple.dtype})"
+            if t.is_contiguous() and t.numel() == n:
+                text += "" if t.dim() == 1 else f".view({list(value.size)})"
+            else:
+                text += f".as_strided({value.size}, {value.stride}, {value.offset})"
+            options.append(dataclasses.replace(value, storage=simple, text=text))
         for option in options:
             yield dataclasses.replace(
                 program, values=[*program.values[:i], option, *program.values[i + 1 :]]
             )
 
 
-def _pattern(n: int, dtype: torch.dtype) -> torch.Tensor:
+def ramp(n: int, dtype: torch.dtype) -> torch.Tensor:
+    """-3 to 3, again and again."""
     return (torch.arange(n) % 7 - 3).to(dtype)
-
-
-# ------------------------------------------------------------------ as text
-
-
-def source(program: Program, what: str) -> str:
-    """A program that runs from the top of the checkout and fails as long as Toroid does."""
-    lines = [
-        f'"""{what}"""',
-        "import sys",
-        "",
-        'sys.path.insert(0, "tests")',
-        "import torch",
-        "from fuzz.replay import nan, inf, replay",
-        "",
-        "aten = torch.ops.aten",
-        "",
-        "",
-        f"def f({', '.join(_name(i) for i in program.inputs())}):",
-    ]
-    for i, value in enumerate(program.values):
-        if isinstance(value, Call):
-            lines.append(f"    {_name(i)} = {_call(value)}")
-    for place, value in program.writes:
-        lines.append(f"    aten.copy_.default({_name(place)}, {_name(value)})")
-    results = "".join(f"{_name(i)}, " for i in program.outputs)
-    lines += [f"    return ({results.rstrip()})", "", ""]
-    for i in program.inputs():
-        lines.append(f"{_name(i)} = {_tensor(program.values[i])}")
-    names = "".join(f"{_name(i)}, " for i in program.inputs())
-    frozen = [k for k, i in enumerate(program.inputs()) if program.values[i].frozen]
-    lines.append(f"replay(f, ({names.rstrip()}), frozen={frozen}, threads={program.threads})")
-    return "\n".join(lines) + "\n"
-
-
-def _name(i: int) -> str:
-    return f"v{i}"
-
-
-def _call(call: Call) -> str:
-    if call.target is ITEM:
-        return f"{_name(call.args[0].at)}[{call.args[1]}]"
-    parts = [_argument(a) for a in call.args]
-    parts += [f"{k}={_argument(v)}" for k, v in call.kwargs.items()]
-    return f"{call.target}({', '.join(parts)})"
-
-
-def _argument(a: object) -> str:
-    if isinstance(a, Ref):
-        return _name(a.at)
-    if isinstance(a, list):
-        return f"[{', '.join(_argument(x) for x in a)}]"
-    if isinstance(a, torch.device):
-        return f'torch.device("{a}")'
-    return repr(a)
-
-
-def _tensor(value: Input) -> str:
-    storage = value.storage
-    n = storage.numel()
-    if torch.equal(storage, _pattern(n, storage.dtype)):
-        text = f"(torch.arange({n}) % 7 - 3).to({storage.dtype})"
-    else:
-        text = f"torch.tensor({storage.tolist()}, dtype={storage.dtype})"
-    dense = Input(storage, (n,), (1,), 0)
-    if (value.size, value.stride, value.offset) != (dense.size, dense.stride, 0):
-        text += f".as_strided({value.size}, {value.stride}, {value.offset})"
-    return text
