@@ -1,23 +1,17 @@
 """TOROID_SKIP_PASS: answers are the same without any one pass, and required passes say so."""
 
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from support import reports, toroid
 
-OPTIONAL = (
-    "frozen",
-    "fold",
-    "canonicalise",
-    "views",
-    "cse",
-    "dce",
-    "recognise_attention",
-    "fold_conv",
-    "fuse_epilogue",
-    "fuse_groups",
-    "inplace",
-    "prologue",
-)
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from fuzz.examine import optional_passes
+
+OPTIONAL = optional_passes()
 
 
 class Model(torch.nn.Module):
