@@ -197,6 +197,14 @@ def _zeroed(t: torch.Tensor, size: torch.Tensor, generator: torch.Generator) -> 
     return torch.where((t.abs() <= error) & (_noise(t, generator, False) > 0), 0.0, t).to(t.dtype)
 
 
+def _without_overflow(call: Call, args: Any, result: Any) -> Any:
+    """A remainder; eager's vectors have NaN where a quotient leaves float32, its scalars do not."""
+    if not result.is_floating_point() or result.dtype is torch.float64:
+        return result
+    wide = (a.double() if isinstance(a, torch.Tensor) else a for a in args)
+    return torch.where(result.isnan(), call.target(*wide).to(result.dtype), result)
+
+
 def _reordered(call: Call, args: Any, generator: torch.Generator) -> Any:
     """A product's factors in another order."""
     x, axes = args[0], args[1:2] or range(args[0].dim())
@@ -240,6 +248,8 @@ class Moved:
             result = _moved_layer_norm(self.operands[0], result, self.generator, self.inside)
         if not self.inside:
             result = _moved(result, self.generator, self.alike)
+        if name in ("fmod", "remainder"):
+            result = _without_overflow(call, self.operands[0], result)
         if name in LINEAR:
             result = _cancelled(call, *self.operands, result, self.generator)
         if name in SUMS or name in PRODUCTS:

@@ -44,6 +44,10 @@ def exponentials_whose_sum_is_rounded_to_one(x, y):
     )
 
 
+def a_remainder_whose_quotient_leaves_float32(x, y):
+    return (aten.fmod.Tensor(x, y), aten.remainder.Tensor(x, y))
+
+
 def gauss(*shape):
     return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
@@ -59,6 +63,10 @@ def gauss(*shape):
         (
             division_by_a_mean_that_cancels,
             ((torch.arange(1024) % 2 - 0.5) * gauss(512).repeat_interleave(2), gauss(5)),
+        ),
+        (
+            a_remainder_whose_quotient_leaves_float32,
+            (torch.full((33,), 6.596424750624589e37), torch.full((33,), 0.09375)),
         ),
         (
             exponentials_whose_sum_is_rounded_to_one,
