@@ -386,16 +386,35 @@ def is_row_major(tensor: torch.Tensor) -> bool:
     return True
 
 
-def fills_memory(node: Any) -> bool:
-    """Whether a node's tensor shows all of its memory; False where that is not certain."""
-    while node.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
-        node = node.args[0]  # reshaping shows as much as its source does
-    val = node.meta["val"]
-    if node.op == "placeholder" and is_row_major(val):
-        return expression(val.storage_offset()) == 0
+def base_of(node: torch.fx.Node) -> torch.fx.Node:
+    """The node whose memory a node's tensor is a view of, perhaps through others; or itself."""
+    while True:
+        source: Any = node.args[0] if node.args else None
+        while isinstance(source, torch.fx.Node) and is_getitem(node.target):
+            node, source = source, source.args[0]  # an item of several views
+        if not isinstance(source, torch.fx.Node) or not _share_memory(node, source):
+            return node
+        node = source
+
+
+def _share_memory(view: torch.fx.Node, base: torch.fx.Node) -> bool:
+    a, b = view.meta.get("val"), base.meta.get("val")
+    if isinstance(a, tuple | list):
+        a = a[0] if a else None
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or a.dtype != b.dtype:
+        return False
+    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def _expanded(size: Any) -> Any:
+    return size if isinstance(size, int) else size.expand()
+
+
+def fills_memory(val: torch.Tensor) -> bool:
+    """Whether a tensor shows all of its memory; False where that is not certain."""
     shown = expression(val.numel() * val.element_size())
     kept = expression(val.untyped_storage().nbytes())
-    return expression(val.storage_offset()) == 0 and shown - kept == 0
+    return expression(val.storage_offset()) == 0 and _expanded(shown - kept) == 0
 
 
 def memory_order(tensor: torch.Tensor) -> list[int] | None:
@@ -425,9 +444,34 @@ def evaluate(expr: Any, symbols: dict[Any, Any]) -> Any:
         If a symbol is missing.
     """
     from torch.utils._sympy.interp import sympy_interp
+
+    return sympy_interp(_analysis(), symbols, expr)
+
+
+def _extreme(a: Any, b: Any, which: str) -> Any:
+    if isinstance(a, _core.Int):
+        return getattr(a, which)(b)
+    if isinstance(b, _core.Int):
+        return getattr(b, which)(a)
+    return max(a, b) if which == "max" else min(a, b)
+
+
+@functools.cache
+def _analysis() -> type:
     from torch.utils._sympy.reference import PythonReferenceAnalysis
 
-    return sympy_interp(PythonReferenceAnalysis, symbols, expr)
+    class Analysis(PythonReferenceAnalysis):
+        """PyTorch's, which knows the extremes of its own integers only."""
+
+        @staticmethod
+        def maximum(a: Any, b: Any) -> Any:
+            return _extreme(a, b, "max")
+
+        @staticmethod
+        def minimum(a: Any, b: Any) -> Any:
+            return _extreme(a, b, "min")
+
+    return Analysis
 
 
 def is_plain(tensor: Any) -> bool:

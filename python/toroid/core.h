@@ -89,6 +89,7 @@ typedef struct {
     TorDtype dtype;
     int rank;
     bool is_int, contiguous, written;
+    bool memory;   ///< the graph looks at its memory, which may be more than its elements
     bool tracked;  ///< see tor_exe_tracks()
 } TorPyInput;
 
@@ -147,6 +148,9 @@ PyObject *tor_py_new_tensor(TorDtype dtype, int rank, const int64_t *size, const
                             void **data);
 /// torch.get_num_threads(), but no more than this process has CPUs; -1 with an exception.
 int tor_py_threads(void);
+/// The memory of a tensor, in elements: those before its first, and all.
+/// @return -1 with an exception set
+int tor_py_memory(PyObject *tensor, TorDtype dtype, void **data, int64_t *start, int64_t *memory);
 bool tor_py_is_row_major(int rank, const int64_t *size, const int64_t *stride);
 /// Copies elements of `bytes` bytes between two strided tensors of one size.
 void tor_py_copy(int rank, const int64_t *size, size_t bytes, void *dst, const int64_t *dst_stride,

@@ -20,7 +20,7 @@ static int take_input(TorPyExecutable *exe, TorPyFrame *frame, int i, PyObject *
     if (exe->unguarded) {
         int negative = tor_py_is_negative(object);
         if (negative < 0) return -1;
-        if (negative) {
+        if (negative && !expected->memory) {
             PyObject *plain = PyObject_CallMethod(object, "resolve_neg", NULL);
             if (!plain) return -1;
             frame->objects[i] = plain;
@@ -36,9 +36,9 @@ static int take_input(TorPyExecutable *exe, TorPyFrame *frame, int i, PyObject *
         return -1;
     }
     if (expected->contiguous && !tor_py_is_row_major(tensor.rank, tensor.size, tensor.stride)) {
-        if (expected->written) {
+        if (expected->written || expected->memory) {
             PyErr_Format(PyExc_ValueError,
-                         "input %d: the graph writes to it and was promised row-major memory", i);
+                         "input %d: the graph needs its memory, and was promised it row-major", i);
             return -1;
         }
         PyObject *dense = PyObject_CallMethod(object, "contiguous", NULL);
@@ -51,6 +51,9 @@ static int take_input(TorPyExecutable *exe, TorPyFrame *frame, int i, PyObject *
     input->data = tensor.data;
     input->size = tensor.size;
     input->stride = tensor.stride;
+    if (expected->memory &&
+        tor_py_memory(object, tensor.dtype, &input->data, &input->start, &input->memory) < 0)
+        return -1;
     return expected->tracked ? tor_py_identity(object, &exe->seen[i], &input->uid, &input->version)
                              : 0;
 }
@@ -200,6 +203,10 @@ static int note_inputs(TorPyExecutable *exe, const TorPyGraph *graph) {
         if (from->kind == TOR_INPUT_INT) continue;
         exe->inputs[i].dtype = from->value->dtype;
         exe->inputs[i].rank = from->value->rank;
+    }
+    for (uint32_t k = 0; k < tor_int_count(g); k++) {
+        const TorInt *x = tor_int_get(g, k);
+        if (x->op == TOR_INT_start || x->op == TOR_INT_memory) exe->inputs[x->a].memory = true;
     }
     return 0;
 }

@@ -239,23 +239,41 @@ class _Lowering:
             raise _Refused(f"{name}: the importer does not know it")
         args = map_arg(node.args, env.__getitem__)
         kwargs = map_arg(node.kwargs, env.__getitem__)
-        if _torch.reads_memory(node.target):
-            args = (self.as_stored(node.args[0], args[0]), *args[1:])
+        kwargs = dict(kwargs)
         try:
-            result = self.graph.call(name, args, dict(kwargs), node.name)
+            if _torch.reads_memory(node.target):
+                args, kwargs = self.of_memory(node.args[0], env, args, kwargs)
+            result = self.graph.call(name, args, kwargs, node.name)
         except (_core.Unsupported, ValueError) as error:
             raise _Refused(str(error)) from error
         self.compare(node, result)
         return result
 
-    def as_stored(self, node: Node, value: Any) -> Any:
-        """The view of a value that is row-major where eager keeps it in another order."""
-        order = _torch.memory_order(node.meta["val"]) if _torch.fills_memory(node) else None
-        if order is None:
-            raise _Refused(f"{node.name} may be a part of a larger memory")
-        if order == sorted(order):
-            return value
-        return self.graph.call("aten.permute.default", (value, order), {}, node.name)
+    def of_memory(
+        self, view: Node, env: dict[Node, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments of an as_strided of `view` that speak of the tensor that owns its memory.
+
+        That is a graph input as the caller has it, or a computed tensor; of the latter the
+        importer gets the view that is row-major, where eager keeps it in another order.
+        """
+        base = _torch.base_of(view)
+        val, value = base.meta["val"], env[base]
+        given = args[3] if len(args) > 3 else kwargs.get("storage_offset")
+        offset = view.meta["val"].storage_offset() - val.storage_offset()
+        if base in self.numbers and self.numbers[base] not in self.writes:
+            if given is None and base is not view:
+                start = self.graph.call("aten.sym_storage_offset.default", (value,), {}, base.name)
+                given = start + self.size(offset)
+        else:
+            order = _torch.memory_order(val) if _torch.fills_memory(val) else None
+            if order is None:
+                raise _Refused(f"{base.name} may be a part of a larger memory")
+            if order != sorted(order):
+                value = self.graph.call("aten.permute.default", (value, order), {}, base.name)
+            if given is None:
+                given = self.size(offset)
+        return (value, *args[1:3]), {**kwargs, "storage_offset": given}
 
     def compare(self, node: Node, result: Any) -> None:
         """Refuse a result that differs from what PyTorch said it would be."""

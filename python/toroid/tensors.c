@@ -111,6 +111,26 @@ int tor_py_is_negative(PyObject *tensor) {
     return truth;
 }
 
+static int64_t ask(PyObject *object, const char *method) {
+    PyObject *number = object ? PyObject_CallMethod(object, method, NULL) : NULL;
+    int64_t value = number ? PyLong_AsLongLong(number) : -1;
+    Py_XDECREF(number);
+    return value;
+}
+
+int tor_py_memory(PyObject *tensor, TorDtype dtype, void **data, int64_t *start, int64_t *memory) {
+    int64_t bytes = (int64_t)tor_dtype_size(dtype);
+    PyObject *storage = PyObject_CallMethod(tensor, "untyped_storage", NULL);
+    int64_t all = ask(storage, "nbytes"), at = ask(storage, "data_ptr");
+    Py_XDECREF(storage);
+    *start = ask(tensor, "storage_offset");
+    if (PyErr_Occurred()) return -1;
+    *memory = all / bytes;
+    *data =
+        at ? (char *)(uintptr_t)at + *start * bytes : NULL;  // also of a tensor without elements
+    return 0;
+}
+
 int tor_py_threads(void) {
     PyObject *number = PyObject_CallNoArgs(get_num_threads);
     if (!number) return -1;

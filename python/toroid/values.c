@@ -115,6 +115,8 @@ static PyObject *int_pow(PyObject *a, PyObject *b, PyObject *modulus) {
     Py_INCREF(Py_NotImplemented);
     return Py_NotImplemented;
 }
+static PyObject *int_max(PyObject *a, PyObject *b) { return binary(a, b, TOR_INT_max); }
+static PyObject *int_min(PyObject *a, PyObject *b) { return binary(a, b, TOR_INT_min); }
 static PyObject *int_neg(PyObject *a) {
     TorPyGraph *graph = ((TorPyInt *)a)->owner;
     if (!tor_py_same_graph(graph, graph)) return NULL;
@@ -139,10 +141,17 @@ PyType_Spec tor_py_value_spec = {"toroid._core.Value", sizeof(TorPyValue), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                  value_slots};
 
+static PyMethodDef int_methods[] = {
+    {"max", int_max, METH_O, "max(other) -> Int | int, the larger"},
+    {"min", int_min, METH_O, "min(other) -> Int | int, the smaller"},
+    {0},
+};
+
 static PyType_Slot int_slots[] = {
     {Py_tp_doc, "An integer of a Graph that is known when the graph is called."},
     {Py_tp_dealloc, int_dealloc},
     {Py_tp_repr, int_repr},
+    {Py_tp_methods, int_methods},
     {Py_nb_add, int_add},
     {Py_nb_subtract, int_sub},
     {Py_nb_multiply, int_mul},

@@ -278,3 +278,15 @@ ToroidStatus tor_im_return_none(TorCall *c) {
     if (!c->status) *c->result = TOR_ARG_OF_NONE;
     return c->status;
 }
+
+uint32_t tor_im_input_index(const TorValue *x) {
+    return (uint32_t)tor_attr_int(x->node, TOR_ATTR_index, 0);
+}
+
+TorDim tor_im_input_stride(TorCall *c, const TorValue *x, int axis) {
+    uint32_t index = tor_im_input_index(x);
+    const TorInput *input = &c->g->inputs[index];
+    if (input->contiguous) return tor_int_product(c->g, x->dim + axis + 1, x->rank - axis - 1);
+    if (input->stride[axis] != TOR_NO_DIM) return input->stride[axis];
+    return tor_int_stride(c->g, index, (uint32_t)axis);
+}

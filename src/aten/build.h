@@ -141,6 +141,9 @@ int tor_im_broadcast(TorCall *c, const TorDim *a, int rank_a, const TorDim *b, i
                      TorDim *out);
 /// i + size if i < 0.
 TorDim tor_im_wrap_index(TorCall *c, TorDim i, TorDim size);
+uint32_t tor_im_input_index(const TorValue *x);  ///< of a graph input
+/// A stride of a graph input: what the frontend promised, else read when the graph is bound.
+TorDim tor_im_input_stride(TorCall *c, const TorValue *x, int axis);
 /// Elements of the diagonal `offset` of dims a and b.
 TorDim tor_im_diagonal_size(TorCall *c, const TorValue *x, int a, int b, int64_t offset);
 /// The smaller; knows equal integers.

@@ -156,7 +156,6 @@ static ToroidStatus import_size(TorCall *c) {
     return c->status ? c->status : tor_im_return_dim(c, x->dim[axis]);
 }
 
-/// Of a graph input: what the frontend promised, else read when the graph is bound.
 static ToroidStatus import_stride(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
@@ -165,12 +164,15 @@ static ToroidStatus import_stride(TorCall *c) {
     if (c->status) return c->status;
     if (x->node->op != TOR_OP_input)
         return tor_im_refuse(c, "the stride of a computed tensor is not known");
-    uint32_t index = (uint32_t)tor_attr_int(x->node, TOR_ATTR_index, 0);
-    const TorInput *input = &c->g->inputs[index];
-    if (input->contiguous)
-        return tor_im_return_dim(c, tor_int_product(c->g, x->dim + axis + 1, x->rank - axis - 1));
-    if (input->stride[axis] != TOR_NO_DIM) return tor_im_return_dim(c, input->stride[axis]);
-    return tor_im_return_dim(c, tor_int_stride(c->g, index, (uint32_t)axis));  // read when bound
+    return tor_im_return_dim(c, tor_im_input_stride(c, x, axis));
+}
+
+static ToroidStatus import_storage_offset(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0);
+    if (!x) return c->status;
+    if (x->node->op != TOR_OP_input)
+        return tor_im_refuse(c, "where a computed tensor lies is not known");
+    return tor_im_return_dim(c, tor_int_start(c->g, tor_im_input_index(x)));
 }
 
 static ToroidStatus import_numel(TorCall *c) {
@@ -228,6 +230,7 @@ static const TorAtenRow rows[] = {
     {"aten.sym_size.int", "self, dim", import_size, 0},
     {"aten.sym_size.default", "self", import_size_list, 0},
     {"aten.sym_stride.int", "self, dim", import_stride, 0},
+    {"aten.sym_storage_offset.default", "self", import_storage_offset, 0},
     {"aten.sym_numel.default", "self", import_numel, 0},
     {"aten._assert_tensor_metadata.default",
      "a, size=None, stride=None, dtype=None, *, device=None, layout=None", import_nothing, 0},

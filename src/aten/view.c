@@ -316,27 +316,52 @@ static ToroidStatus import_channel_shuffle(TorCall *c) {
 static bool is_identity(TorCall *c, const TorValue *x, int rank, const TorDim *dims,
                         const TorDim *strides, TorDim offset) {
     if (rank != x->rank || !tor_int_is(c->g, offset, 0)) return false;
-    TorDim stride = tor_im_const(c, 1);
-    for (int i = rank - 1; i >= 0; i--) {
+    bool input = x->node->op == TOR_OP_input;
+    for (int i = 0; i < rank; i++) {
+        TorDim stride = input ? tor_im_input_stride(c, x, i)
+                              : tor_int_product(c->g, x->dim + i + 1, rank - i - 1);
         if (dims[i] != x->dim[i] || (!tor_int_is(c->g, dims[i], 1) && strides[i] != stride))
             return false;
-        stride = tor_int_mul(c->g, stride, dims[i]);
     }
     return true;
 }
 
-/// Strides speak of memory: the frontend gives `self` as eager stores it, row-major and whole.
+/// Makes a call fail in which the view would leave the `room` elements of its memory.
+static ToroidStatus check_bounds(TorCall *c, int rank, const TorDim *dims, const TorDim *strides,
+                                 TorDim offset, TorDim room) {
+    TorGraph *g = c->g;
+    TorDim zero = tor_im_const(c, 0), one = tor_im_const(c, 1), end = tor_int_add(g, offset, one);
+    tor_int_binary(g, TOR_INT_within, zero, offset);
+    for (int i = 0; i < rank; i++) {
+        tor_int_binary(g, TOR_INT_within, zero, strides[i]);
+        end = tor_int_add(g, end, tor_int_mul(g, tor_int_sub(g, dims[i], one), strides[i]));
+    }
+    for (int i = 0; i < rank; i++)  // of an empty view nothing is read
+        end = tor_int_mul(g, end, tor_im_min(c, dims[i], one));
+    tor_int_binary(g, TOR_INT_within, end, room);
+    return c->status;
+}
+
+/// Strides speak of memory. Of a graph input that is the host's, of which the input may be a part;
+/// a computed tensor the frontend gives as eager stores it, row-major and whole.
 static ToroidStatus import_as_strided(TorCall *c) {
+    TorGraph *g = c->g;
     TorDim dims[TOR_MAX_RANK], strides[TOR_MAX_RANK];
     TorValue *x = tor_im_tensor(c, 0);
     int rank = tor_im_dims(c, 1, dims), n = tor_im_dims(c, 2, strides);
-    TorDim offset = tor_im_has(c, 3) ? tor_im_dim(c, 3) : tor_im_const(c, 0);
+    TorDim given = tor_im_has(c, 3) ? tor_im_dim(c, 3) : TOR_NO_DIM;
     if (c->status) return c->status;
     if (n != rank) return tor_im_refuse_arg(c, 2, "expected %d strides, got %d", rank, n);
+    bool memory = x->node->op == TOR_OP_input;
+    uint32_t index = memory ? tor_im_input_index(x) : 0;
+    TorDim start = memory ? tor_int_start(g, index) : tor_im_const(c, 0);
+    TorDim room = memory ? tor_int_memory(g, index) : tor_value_numel(g, x);
+    TorDim offset = given == TOR_NO_DIM ? tor_im_const(c, 0) : tor_int_sub(g, given, start);
     if (is_identity(c, x, rank, dims, strides, offset)) return RETURN(x);
+    TOR_TRY(check_bounds(c, rank, dims, strides, tor_int_add(g, start, offset), room));
     TorAttr a[] = {TOR_A_DIMS(dims, dims, rank), TOR_A_DIMS(strides, strides, rank),
-                   TOR_A_DIM(offset, offset)};
-    return RETURN(tor_im_add(c, TOR_OP_as_strided, &x, 1, a, 3));
+                   TOR_A_DIM(offset, offset), TOR_A_INT(memory, memory)};
+    return RETURN(tor_im_add(c, TOR_OP_as_strided, &x, 1, a, memory ? 4 : 3));
 }
 
 TorDim tor_im_diagonal_size(TorCall *c, const TorValue *x, int a, int b, int64_t offset) {

@@ -107,8 +107,8 @@ static ToroidStatus check_inputs(const TorExecutable *exe, const TorPlanInput *i
 static ToroidStatus begin(TorCall *call, const TorCallInput *inputs) {
     TorExecutable *exe = call->exe;
     for (uint32_t i = 0; i < exe->n_inputs; i++)
-        call->inputs[i] =
-            (TorPlanInput){inputs[i].data, inputs[i].size, inputs[i].stride, inputs[i].value};
+        call->inputs[i] = (TorPlanInput){inputs[i].data,  inputs[i].size,  inputs[i].stride,
+                                         inputs[i].value, inputs[i].start, inputs[i].memory};
     TOR_TRY(check_inputs(exe, call->inputs));
     // The sampled words are in no cache: ask for all of them before the first is needed.
     for (uint32_t k = 0; k < exe->n_frozen; k++) {

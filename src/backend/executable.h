@@ -19,6 +19,9 @@ typedef struct {
     const int64_t *size;    ///< borrowed until tor_exe_end
     const int64_t *stride;  ///< elements; NULL: row-major
     int64_t value;          ///< of an integer input
+    // Where the graph asks for them (TOR_INT_start): elements of the tensor's memory before its
+    // first element, and of that memory as a whole.
+    int64_t start, memory;
     // Tracked inputs only (see tor_exe_tracks): the identity of the tensor. `uid` is never used
     // twice in a process.
     uint64_t uid;

@@ -29,11 +29,14 @@ typedef uint32_t TorDim;
     X(scalar)    /* graph input a is an integer: its value */                  \
     X(size)      /* size of dim b of tensor input a */                         \
     X(stride)    /* its stride in elements */                                  \
+    X(start)     /* elements of its memory before tensor input a's first */    \
+    X(memory)    /* elements of that memory */                                 \
     X(add) X(sub) X(mul)                                                       \
     X(floordiv)  /* Python's //; 0 if b == 0 */                                \
     X(mod)       /* Python's %; 0 if b == 0 */                                 \
     X(pow) X(min) X(max)                                                       \
     X(broadcast) /* a if b == 1, b if a == 1, a if equal; else the bind fails */ \
+    X(within)    /* a if a <= b; else the bind fails */                        \
     X(eq) X(ne) X(lt) X(le) /* 0 or 1 */
 // clang-format on
 
@@ -55,6 +58,8 @@ TorDim tor_int_const(TorGraph *g, int64_t value);
 TorDim tor_int_scalar(TorGraph *g, uint32_t input);
 TorDim tor_int_size(TorGraph *g, uint32_t input, uint32_t dim);
 TorDim tor_int_stride(TorGraph *g, uint32_t input, uint32_t dim);
+TorDim tor_int_start(TorGraph *g, uint32_t input);
+TorDim tor_int_memory(TorGraph *g, uint32_t input);
 TorDim tor_int_binary(TorGraph *g, TorIntOp op, TorDim a, TorDim b);
 static inline TorDim tor_int_add(TorGraph *g, TorDim a, TorDim b) {
     return tor_int_binary(g, TOR_INT_add, a, b);
@@ -76,10 +81,21 @@ uint32_t tor_int_count(const TorGraph *g);
 /// Product of dims; the constant 1 for none.
 TorDim tor_int_product(TorGraph *g, const TorDim *dims, int count);
 
-/// Evaluates all integers into `values` (tor_int_count() items). `sizes(user, input, dim)` gives
-/// the size of a dim of a tensor input, the value of an integer input with dim = -1, or the stride
-/// of dim d with dim = -2 - d.
-ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32_t input, int dim),
+/// What an integer asks of an input: the size of a dim, if not one of these.
+enum {
+    TOR_ASK_VALUE = -1,  ///< of an integer input
+    TOR_ASK_START = -2,
+    TOR_ASK_MEMORY = -3,
+    TOR_ASK_STRIDE = -4,  ///< of dim d: TOR_ASK_STRIDE - d
+};
+
+/// Is it one that an input answers? Then also what to ask.
+bool tor_int_asks(const TorInt *x, int *what);
+
+/// Evaluates all integers into `values` (tor_int_count() items). `sizes(user, input, what)` answers
+/// for the inputs: the size of dim `what`, or see TOR_ASK_VALUE.
+/// @return TOROID_INVALID_DATA where a view would leave its memory
+ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32_t input, int what),
                           void *user, int64_t *values);
 
 // ---------------------------------------------------------------- attributes
@@ -94,7 +110,7 @@ ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32
     X(accumulate) X(reduce) X(trans) X(precision) X(program) X(callable) X(reason)    \
     X(random) X(operands) X(packed) X(k) X(n) X(epilogue) X(inplace) X(has_bias)      \
     X(descending) X(right) X(mode) X(reverse) X(size)                                 \
-    X(align_corners) X(scales) X(include_last) X(padding_idx) X(index_error)
+    X(align_corners) X(scales) X(include_last) X(padding_idx) X(index_error) X(memory)
 // clang-format on
 
 typedef enum {

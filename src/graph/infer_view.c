@@ -142,6 +142,9 @@ ToroidStatus tor_infer_as_strided(TorGraph *g, TorNode *node) {
     const TorAttr *offset = tor_attr(node, TOR_ATTR_offset);
     if (!offset || offset->kind != TOR_ATTR_DIM)
         return tor_invalid("attribute offset is missing or no dim");
+    bool memory = tor_attr_int(node, TOR_ATTR_memory, 0);
+    if (memory && x->node->op != TOR_OP_input)
+        return tor_invalid("attribute memory: only of graph inputs");
     int64_t last, numel, size, stride;
     bool known = tor_int_known(g, offset->dim, &last) && tor_dims_numel(g, x->dim, x->rank, &numel),
          empty = false;
@@ -155,7 +158,7 @@ ToroidStatus tor_infer_as_strided(TorGraph *g, TorNode *node) {
         known = !__builtin_mul_overflow(size - 1, stride, &stride) &&
                 !__builtin_add_overflow(last, stride, &last);
     }
-    if (known && !empty && last >= numel)
+    if (known && !empty && !memory && last >= numel)
         return tor_invalid("element %" PRId64 " is outside of x, which has %" PRId64 " elements",
                            last, numel);
     tor_graph_set_type(node->outputs[0], x->dtype, rank, dims);

@@ -71,8 +71,10 @@ static TorDim intern(TorGraph *g, TorIntOp op, uint32_t a, uint32_t b, int64_t v
     status = tor_grow(&flags, &t->nonneg_capacity, t->count + 1u, sizeof(*t->nonneg));
     t->nonneg = flags;
     if (status != TOROID_OK) return fail(g);
-    if (op == TOR_INT_scalar || op == TOR_INT_size || op == TOR_INT_stride) value = t->leaves++;
-    t->items[t->count] = (TorInt){.op = op, .a = a, .b = b, .value = value};
+    TorInt made = {.op = op, .a = a, .b = b, .value = value};
+    int what;
+    if (tor_int_asks(&made, &what)) made.value = t->leaves++;
+    t->items[t->count] = made;
     t->nonneg[t->count] = nonneg;
     t->slots[s & (t->n_slots - 1)] = t->count + 1;
     return t->count++;
@@ -89,6 +91,23 @@ TorDim tor_int_size(TorGraph *g, uint32_t input, uint32_t dim) {
 }
 TorDim tor_int_stride(TorGraph *g, uint32_t input, uint32_t dim) {
     return intern(g, TOR_INT_stride, input, dim, 0, true);
+}
+TorDim tor_int_start(TorGraph *g, uint32_t input) {
+    return intern(g, TOR_INT_start, input, 0, 0, true);
+}
+TorDim tor_int_memory(TorGraph *g, uint32_t input) {
+    return intern(g, TOR_INT_memory, input, 0, 0, true);
+}
+
+bool tor_int_asks(const TorInt *x, int *what) {
+    switch (x->op) {
+        case TOR_INT_scalar: *what = TOR_ASK_VALUE; return true;
+        case TOR_INT_size: *what = (int)x->b; return true;
+        case TOR_INT_stride: *what = TOR_ASK_STRIDE - (int)x->b; return true;
+        case TOR_INT_start: *what = TOR_ASK_START; return true;
+        case TOR_INT_memory: *what = TOR_ASK_MEMORY; return true;
+        default: return false;
+    }
 }
 
 const TorInt *tor_int_get(const TorGraph *g, TorDim dim) { return &g->ints->items[dim]; }
@@ -109,7 +128,7 @@ static bool nonneg(const TorGraph *g, TorDim dim) { return g->ints->nonneg[dim];
 
 // ---------------------------------------------------------------- one operation on numbers
 
-typedef enum { GOOD, OVERFLOWS, CLASHES, NEGATIVE_POWER } Outcome;
+typedef enum { GOOD, OVERFLOWS, CLASHES, OUTSIDE, NEGATIVE_POWER } Outcome;
 
 static int64_t floor_div(int64_t a, int64_t b) {
     int64_t q = a / b;
@@ -144,14 +163,12 @@ static inline Outcome apply(TorIntOp op, int64_t a, int64_t b, int64_t *out) {
         case TOR_INT_broadcast:
             *out = a == 1 ? b : a;
             return a == b || a == 1 || b == 1 ? GOOD : CLASHES;
+        case TOR_INT_within: *out = a; return a <= b ? GOOD : OUTSIDE;
         case TOR_INT_eq: *out = a == b; return GOOD;
         case TOR_INT_ne: *out = a != b; return GOOD;
         case TOR_INT_lt: *out = a < b; return GOOD;
         case TOR_INT_le: *out = a <= b; return GOOD;
-        case TOR_INT_const:
-        case TOR_INT_scalar:
-        case TOR_INT_size:
-        case TOR_INT_stride: break;
+        default: break;
     }
     *out = 0;
     return GOOD;
@@ -397,6 +414,15 @@ static TorDim make_broadcast(TorGraph *g, TorDim a, TorDim b) {
     return raw(g, TOR_INT_broadcast, TOR_MIN(a, b), TOR_MAX(a, b));
 }
 
+static TorDim make_within(TorGraph *g, TorDim a, TorDim b) {
+    int64_t least, most;
+    if (a == b) return a;
+    if (tor_int_known(g, a, &least) &&
+        (nonneg(g, b) ? least <= 0 : tor_int_known(g, b, &most) && least <= most))
+        return a;
+    return raw(g, TOR_INT_within, a, b);
+}
+
 static TorDim make_compare(TorGraph *g, TorIntOp op, TorDim a, TorDim b) {
     if (a == b) return tor_int_const(g, op == TOR_INT_eq || op == TOR_INT_le);
     if (op == TOR_INT_lt && nonneg(g, a) && tor_int_is(g, b, 0)) return tor_int_const(g, 0);
@@ -422,16 +448,13 @@ TorDim tor_int_binary(TorGraph *g, TorIntOp op, TorDim a, TorDim b) {
         case TOR_INT_min:
         case TOR_INT_max: return make_extreme(g, op, a, b);
         case TOR_INT_broadcast: return make_broadcast(g, a, b);
+        case TOR_INT_within: return make_within(g, a, b);
         case TOR_INT_eq:
         case TOR_INT_ne:
         case TOR_INT_lt:
         case TOR_INT_le: return make_compare(g, op, a, b);
-        case TOR_INT_const:
-        case TOR_INT_scalar:
-        case TOR_INT_size:
-        case TOR_INT_stride: break;
+        default: return raw(g, op, a, b);
     }
-    return raw(g, op, a, b);
 }
 
 TorDim tor_int_product(TorGraph *g, const TorDim *dims, int count) {
@@ -448,13 +471,15 @@ static ToroidStatus explain(const TorGraph *g, uint32_t i, Outcome outcome, int6
     tor_int_print(g, i, text, sizeof(text));
     if (outcome == CLASHES)
         return tor_invalid("sizes %" PRId64 " and %" PRId64 " do not broadcast: %s", a, b, text);
+    if (outcome == OUTSIDE)
+        return tor_invalid_data("out of bounds: %" PRId64 " is over %" PRId64 ": %s", a, b, text);
     if (outcome == NEGATIVE_POWER)
         return tor_invalid("integer power with a negative exponent (%" PRId64 "): %s", b, text);
     return tor_invalid("an integer overflows 64 bits (operands %" PRId64 " and %" PRId64 "): %s", a,
                        b, text);
 }
 
-ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32_t input, int dim),
+ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32_t input, int what),
                           void *user, int64_t *values) {
     const uint32_t count = tor_int_count(g);
     if (count == 0) return TOROID_OK;
@@ -462,11 +487,17 @@ ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32
     for (uint32_t i = 0; i < count; ++i) {
         const TorInt *x = &items[i];
         Outcome outcome = GOOD;
+        int what;
         switch (x->op) {
             case TOR_INT_const: values[i] = x->value; break;
-            case TOR_INT_scalar: values[i] = sizes(user, x->a, -1); break;
-            case TOR_INT_size: values[i] = sizes(user, x->a, (int)x->b); break;
-            case TOR_INT_stride: values[i] = sizes(user, x->a, -2 - (int)x->b); break;
+            case TOR_INT_scalar:
+            case TOR_INT_size:
+            case TOR_INT_stride:
+            case TOR_INT_start:
+            case TOR_INT_memory:
+                tor_int_asks(x, &what);
+                values[i] = sizes(user, x->a, what);
+                break;
             case TOR_INT_add:
                 if (__builtin_add_overflow(values[x->a], values[x->b], &values[i]))
                     outcome = OVERFLOWS;

@@ -75,10 +75,14 @@ static void put_int(TorText *t, const TorGraph *g, TorDim dim, int outer) {
     switch (x->op) {
         case TOR_INT_const: tor_text_put(t, "%" PRId64, x->value); return;
         case TOR_INT_scalar:
-        case TOR_INT_size: tor_text_put(t, "s%" PRId64, x->value); return;
+        case TOR_INT_size:
+        case TOR_INT_stride:
+        case TOR_INT_start:
+        case TOR_INT_memory: tor_text_put(t, "s%" PRId64, x->value); return;
         case TOR_INT_min: put_call(t, g, "min", x); return;
         case TOR_INT_max: put_call(t, g, "max", x); return;
         case TOR_INT_broadcast: put_call(t, g, "broadcast", x); return;
+        case TOR_INT_within: put_call(t, g, "within", x); return;
         default: break;
     }
     int own = precedence(x->op);
@@ -276,14 +280,18 @@ static void put_symbols(TorText *t, const TorGraph *g) {
     bool any = false;
     for (uint32_t i = 0; i < tor_int_count(g); ++i) {
         const TorInt *x = tor_int_get(g, i);
-        if (x->op != TOR_INT_scalar && x->op != TOR_INT_size) continue;
+        int what;
+        if (!tor_int_asks(x, &what)) continue;
         const char *name = input_name(g, x->a);
         tor_text_put(t, "s%" PRId64 " = ", x->value);
         if (name)
             tor_text_put(t, "%s", name);
         else
             tor_text_put(t, "input%u", x->a);
-        if (x->op == TOR_INT_size) tor_text_put(t, ".size(%u)", x->b);
+        if (x->op == TOR_INT_size || x->op == TOR_INT_stride)
+            tor_text_put(t, ".%s(%u)", x->op == TOR_INT_size ? "size" : "stride", x->b);
+        else if (x->op != TOR_INT_scalar)
+            tor_text_put(t, ".%s", x->op == TOR_INT_start ? "start" : "memory");
         tor_text_put(t, "\n");
         any = true;
     }

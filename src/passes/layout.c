@@ -133,7 +133,8 @@ static ToroidStatus layout_view(Walk *w, TorNode *node) {
         case TOR_OP_as_strided: {
             TorDim row_major[TOR_MAX_RANK];
             tor_layout_dense(g, in->rank, in->dim, NULL, row_major);
-            if (!same_strides(g, in, row_major)) {
+            bool memory = tor_attr_int(node, TOR_ATTR_memory, 0);
+            if (!memory && !same_strides(g, in, row_major)) {
                 TOR_TRY(copy_input(w, node, 0, NULL));
                 in = tor_in(node, 0);
                 alias(out, in);

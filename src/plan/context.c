@@ -7,7 +7,7 @@
 
 typedef struct {
     uint32_t input;
-    int what;  // dim, -1: the integer itself, -2 - dim: stride
+    int what;  // see tor_int_asks()
 } Leaf;
 
 struct TorContext {
@@ -60,9 +60,8 @@ ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
     }
     for (uint32_t i = 0; i < n_ints; i++) {
         const TorInt *x = tor_int_get(plan->g, i);
-        if (x->op == TOR_INT_size) c->leaves[c->n_leaves++] = (Leaf){x->a, (int)x->b};
-        if (x->op == TOR_INT_stride) c->leaves[c->n_leaves++] = (Leaf){x->a, -2 - (int)x->b};
-        if (x->op == TOR_INT_scalar) c->leaves[c->n_leaves++] = (Leaf){x->a, -1};
+        int what;
+        if (tor_int_asks(x, &what)) c->leaves[c->n_leaves++] = (Leaf){x->a, what};
     }
     for (size_t i = 0; i < plan->n_pointers; i++) {
         TorStorageKind kind = plan->storages[plan->pointers[i].storage].kind;
@@ -114,9 +113,14 @@ static int64_t input_stride(const TorPlanInput *in, int rank, int dim) {
 static int64_t leaf_value(void *user, uint32_t input, int what) {
     const TorContext *c = user;
     const TorPlanInput *in = &c->inputs[input];
-    if (what == -1) return in->value;
     if (what >= 0) return in->size[what];
-    return input_stride(in, c->plan->g->inputs[input].value->rank, -2 - what);
+    switch (what) {
+        case TOR_ASK_VALUE: return in->value;
+        case TOR_ASK_START: return in->start;
+        case TOR_ASK_MEMORY: return in->memory;
+        default:
+            return input_stride(in, c->plan->g->inputs[input].value->rank, TOR_ASK_STRIDE - what);
+    }
 }
 
 static ToroidStatus place_arena(TorContext *c) {

@@ -19,6 +19,7 @@ typedef struct {
     const int64_t *size;    ///< read for inputs whose sizes the graph asks for
     const int64_t *stride;  ///< elements; NULL: row-major
     int64_t value;          ///< of an integer input
+    int64_t start, memory;  ///< read for inputs whose memory the graph looks at
 } TorPlanInput;
 
 typedef struct {

@@ -110,6 +110,15 @@ static void test_view(void **state) {
     REFUSED(as_strided, INS(y),
             ATTRS(DIMS(g, "3 9"), dims_attr(g, TOR_ATTR_strides, "8 1"), TOR_A_DIM(offset, zero)),
             "element 24 is outside of x, which has 24 elements");
+    // The memory of an input may be more than the input; of other values it is not known.
+    is(OP(g, as_strided, INS(y),
+          ATTRS(DIMS(g, "3 9"), dims_attr(g, TOR_ATTR_strides, "8 1"), TOR_A_DIM(offset, zero),
+                TOR_A_INT(memory, 1))),
+       "float32[3, 9]");
+    REFUSED(as_strided, INS(OP(g, neg, INS(y), NONE)),
+            ATTRS(DIMS(g, "3 8"), dims_attr(g, TOR_ATTR_strides, "8 1"), TOR_A_DIM(offset, zero),
+                  TOR_A_INT(memory, 1)),
+            "attribute memory: only of graph inputs");
 }
 
 static void test_reduce(void **state) {

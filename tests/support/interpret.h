@@ -331,7 +331,7 @@ static inline void interpret_source(Interpreter *it, const TorNode *node, Array 
 static inline int64_t interpreter_size(void *user, uint32_t input, int what) {
     Interpreter *it = user;
     const Tensor *t = it->inputs[input];
-    return what == -1 ? t->value : what >= 0 ? t->size[what] : t->stride[-2 - what];
+    return what == -1 ? t->value : what >= 0 ? t->size[what] : t->stride[TOR_ASK_STRIDE - what];
 }
 
 /// Evaluates the graph; the arrays live until interpreter_drop().

@@ -8,7 +8,7 @@ static TorValue *pick(void) { return pool[random_below(n_pool)]; }
 
 static int64_t given_size(void *user, uint32_t number, int what) {
     (void)user;
-    return what >= 0 ? given[number]->size[what] : given[number]->stride[-2 - what];
+    return what >= 0 ? given[number]->size[what] : given[number]->stride[TOR_ASK_STRIDE - what];
 }
 
 static int64_t size_of(const TorValue *v, int d) {
