@@ -4,8 +4,6 @@ A graph is captured whole (``fullgraph``), so that one compilation is the least 
 backend="eager" needs as many; where a model breaks its graph the two counts are compared.
 """
 
-import os
-
 import pytest
 import torch
 from hf_models import MODELS
@@ -14,18 +12,6 @@ from support import assert_error_rule, count_graphs, in_double, listen, toroid
 # Complex numbers have no kernels: these calls are external, and no others.
 EXTERNAL = {"fnet": {"aten.view_as_real.default"}}
 BREAKS = {"longformer"}
-# Their graphs are another model's here but for names; dynamic runs of them on request only, since
-# PyTorch takes seconds for each.
-TWINS = {
-    "blenderbot_small",
-    "camembert",
-    "electra",
-    "gpt2_classification",
-    "mbart",
-    "megatron_bert",
-    "pegasus",
-    "plbart",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +32,6 @@ def exact(model, call):
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("name", MODELS)
 def test_model(name, dynamic):
-    if dynamic and name in TWINS and "TOROID_TEST_ALL" not in os.environ:
-        pytest.skip("like another model; TOROID_TEST_ALL=1 runs it")
     make, inputs = MODELS[name]
     model = make().eval()
     calls = [inputs(2, n) for n in ((20, 33, 9) if dynamic else (20,))]
