@@ -108,16 +108,16 @@ static ToroidStatus count_elements(const ToroidTensor *t, size_t element, int64_
     return TOROID_OK;
 }
 
-static ToroidStatus check_input(const Input *expected, const ToroidTensor *t, bool read) {
+static ToroidStatus check_input(const Input *expected, const ToroidTensor *t, bool read,
+                                int64_t *elements) {
     TorDtype dtype;
     TOR_TRY(tor_api_dtype(&dtype, t->dtype));
     if (dtype != expected->dtype || t->rank != expected->rank)
         return tor_invalid("expected %s of rank %d, got %s of rank %d",
                            tor_dtype_name(expected->dtype), expected->rank, tor_dtype_name(dtype),
                            t->rank);
-    int64_t elements = 0;
-    TOR_TRY(count_elements(t, tor_dtype_size(dtype), &elements));
-    if (read && elements && !t->data) return tor_invalid("data is NULL");
+    TOR_TRY(count_elements(t, tor_dtype_size(dtype), elements));
+    if (read && *elements && !t->data) return tor_invalid("data is NULL");
     return TOROID_OK;
 }
 
@@ -132,7 +132,8 @@ static ToroidStatus begin(ToroidExecutable *e, const ToroidTensor *given, int n_
     for (int i = 0; i < n_inputs; i++) {
         const ToroidTensor *t = &given[i];
         bool tracked = tor_exe_tracks(e->exe, (uint32_t)i);
-        ToroidStatus status = check_input(&e->inputs[i], t, runs || tracked);
+        int64_t elements = 0;
+        ToroidStatus status = check_input(&e->inputs[i], t, runs || tracked, &elements);
         if (status != TOROID_OK) return tor_error_prefix(status, "input %s", e->inputs[i].name);
         // A weight without a number is a new tensor at each run.
         uint64_t uid = tracked && !t->id ? tor_frozen_new_uid() : t->id;
