@@ -133,3 +133,45 @@ def test_any_of_equal_values_may_be_picked():
     assert not compare.picks_equals(x, torch.tensor([[0], [0]]), want)
     twice, both = torch.tensor([[1, 1], [0, 1]]), torch.tensor([[1, 2], [0, 1]])
     assert not compare.picks_equals(x, twice, both)
+
+
+def test_equal_elements_share_their_gradient():
+    x = torch.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 0.0]])
+    want = torch.tensor([[5.0, 7.0, 0.0], [1.0, -1.0, 2.0]])
+    other = torch.tensor([[5.0, 0.0, 7.0], [-1.0, 1.0, 2.0]])
+    assert compare.gives_equals_the_same(x, other, want)
+    assert not compare.gives_equals_the_same(x, other.flip(1), want)
+
+
+def test_gradients_of_values_alone_may_go_to_any_of_equals(monkeypatch):
+    x = torch.tensor([1.0, 1.0, 0.0], requires_grad=True)
+    msort = op_of(torch.msort, name="msort")
+    real = door.compile_call
+
+    def compile_otherwise(function, tensors):
+        return real(lambda t: (t.flip(0).sort(stable=True).values,), tensors)
+
+    monkeypatch.setattr(door, "compile_call", compile_otherwise)
+    assert sample.judge(msort, sample_of(x), True).status in ("native", "external")
+    assert sample.judge(op_of(torch.msort), sample_of(x), True).status == "wrong"
+
+
+def test_results_that_are_as_near_as_eager_are_sound():
+    want, exact = torch.tensor([1000.01]), torch.tensor([1000.0]).double()
+    moved = [[torch.tensor([1000.03]).double()]]
+
+    def sound(got, nudged):
+        return compare.is_sound([torch.tensor([got])], [want], [exact], nudged, {})
+
+    assert sound(1000.01, [])  # eager's, however far off
+    assert sound(999.97, moved)
+    assert not sound(999.97, [])  # more than the tolerance of the value, which is well defined
+    assert not sound(999.95, moved)  # more than four times as far as eager, less than it moves
+
+
+def test_inputs_are_nudged_by_half_their_last_place():
+    call = door.make_call(torch.clone, sample_of(torch.ones(100)))
+    exact, nudged = (sample.exact_outputs(call, False, n)[0] for n in (None, 0))
+    assert exact.dtype == torch.float64
+    assert torch.equal(exact, torch.ones(100).double())
+    assert set((nudged - 1).tolist()) == {2.0**-24, -(2.0**-24)}
