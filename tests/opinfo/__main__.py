@@ -21,7 +21,7 @@ from pathlib import Path
 import door
 import torch
 import worker
-from exclusions import EXCLUDED
+from exclusions import NO_VALUE, NOT_TRACEABLE, matches
 from sample import FAILURES, STATUSES
 from torch.testing._internal.common_methods_invocations import op_db
 
@@ -58,7 +58,9 @@ def tasks(options: argparse.Namespace) -> list[worker.Task]:
     found = []
     for op in op_db:
         task = worker.Task(op, (), options.backward, options.limit or (4 if options.sample else 0))
-        if not any(fnmatch.fnmatchcase(task.name, p) for p in patterns) or op.name in EXCLUDED:
+        if not any(fnmatch.fnmatchcase(task.name, p) for p in patterns):
+            continue
+        if matches(op.name, NO_VALUE):
             continue
         if options.backward:
             takes = op.supported_backward_dtypes("cpu") if op.supports_autograd else set()
@@ -127,7 +129,7 @@ def collect(
 def main() -> int:
     """Run what was asked for; 0 if nothing failed."""
     options = parse()
-    if len(EXCLUDED) > 30:
+    if len(NO_VALUE) + len(NOT_TRACEABLE) > 30:
         raise SystemExit("more than thirty exclusions")
     work = tasks(options)
     warm_up()

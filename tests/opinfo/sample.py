@@ -11,10 +11,14 @@ import compare
 import door
 import numpy as np
 import torch
+from exclusions import NOT_TRACEABLE, matches
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 #: In the order of a table's columns; the last three are failures.
-STATUSES = ("native", "decomposed", "external", "left", "untraced", "wrong", "error", "crashed")
+STATUSES = (
+    *("native", "decomposed", "external", "left", "captured", "untraced"),
+    *("wrong", "error", "crashed"),
+)
 FAILURES = STATUSES[-3:]
 
 
@@ -24,8 +28,9 @@ class Outcome:
 
     Statuses: native (every ATen call by its name), decomposed (native after PyTorch's
     decomposition), external (PyTorch runs some calls), left (the graph stays with PyTorch),
-    untraced (PyTorch's own capture fails or gives another answer), wrong, error (an exception),
-    crashed (the process died).
+    captured (unlike eager, but what PyTorch's own capture gives), untraced (PyTorch's own capture
+    fails, as `exclusions.NOT_TRACEABLE` expects), wrong, error (an exception), crashed (the process
+    died).
     """
 
     status: str
@@ -175,7 +180,7 @@ def judge(op: Any, sample: Any, backward: bool) -> Outcome | None:
             got = run_once(compiled.run, call.tensors, backward)
         compiled.reports += later
     except Exception as error:
-        return blame(call, wanted, allowed, backward, "error", brief(error))
+        return blame(op, call, None, wanted, backward, brief(error))
     difference = same(got, wanted, allowed)
     if difference is None:
         return classify(compiled)
@@ -189,18 +194,22 @@ def judge(op: Any, sample: Any, backward: bool) -> Outcome | None:
         if promised and all(
             map(compare.same_strides, got.outputs, promised + wanted.outputs[len(promised) :])
         ):
-            return Outcome("untraced", f"as PyTorch's fake tensors promise: {difference}")
-    return blame(call, wanted, allowed, backward, "wrong", difference)
+            return Outcome("captured", f"as PyTorch's fake tensors promise: {difference}")
+    return blame(op, call, got, wanted, backward, difference)
 
 
 def blame(
-    call: door.Call, wanted: Run, allowed: Any, backward: bool, status: str, reason: str
+    op: Any, call: door.Call, got: Run | None, wanted: Run, backward: bool, reason: str
 ) -> Outcome:
-    """A failure, unless PyTorch's capture alone fails too."""
+    """A failure, unless PyTorch's capture alone fails too or gives what the backend gives."""
+    allowed = compare.tolerances(op)
     try:
         traced = door.trace_only(call.function, door.copies(call.tensors))
-        got = run_once(traced, call.tensors, backward)
+        captured = run_once(traced, call.tensors, backward)
     except Exception as error:
-        return Outcome("untraced", brief(error))
-    difference = same(got, wanted, allowed)
-    return Outcome(status, reason) if difference is None else Outcome("untraced", difference)
+        known = matches(op.name, NOT_TRACEABLE)
+        return Outcome("untraced" if known else "error", brief(error))
+    difference = same(captured, wanted, allowed)
+    if got is not None and difference is not None and same(got, captured, allowed) is None:
+        return Outcome("captured", difference)
+    return Outcome("error" if got is None else "wrong", reason)

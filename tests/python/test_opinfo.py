@@ -16,7 +16,7 @@ import compare
 import door
 import sample
 import worker
-from exclusions import EXCLUDED
+from exclusions import NO_VALUE, NOT_TRACEABLE, matches
 
 
 def op_of(function, **fields):
@@ -63,11 +63,24 @@ def test_an_exception_of_the_backend_is_an_error(monkeypatch):
     assert (outcome.status, outcome.reason) == ("error", "RuntimeError: no luck")
 
 
-def test_what_pytorch_cannot_trace_is_no_fault():
+def test_what_pytorch_cannot_trace_is_no_fault_where_it_is_listed():
     def depends_on_data(x):
         return x + 1 if x.sum().item() > 0 else x
 
-    assert status(depends_on_data, torch.ones(3)) == "untraced"
+    for name, want in (("unique_consecutive", "untraced"), ("an_op", "error")):
+        outcome = sample.judge(op_of(depends_on_data, name=name), sample_of(torch.ones(3)), False)
+        assert outcome.status == want
+
+
+@pytest.mark.parametrize(("factor", "want"), [(2, "captured"), (3, "wrong")])
+def test_what_pytorchs_capture_gives_is_no_fault(monkeypatch, factor, want):
+    def change(name, by):
+        real = getattr(door, name)
+        monkeypatch.setattr(door, name, lambda f, inputs: real(lambda x: (f(x)[0] * by,), inputs))
+
+    change("trace_only", 2)
+    change("compile_call", factor)
+    assert sample.judge(op_of(torch.neg), sample_of(torch.ones(3)), False).status == want
 
 
 @pytest.mark.parametrize(
@@ -120,9 +133,10 @@ def test_a_crash_costs_one_sample():
 def test_every_exclusion_names_an_op():
     from torch.testing._internal.common_methods_invocations import op_db
 
-    assert len(EXCLUDED) <= 30
-    assert set(EXCLUDED) <= {op.name for op in op_db}
-    assert all(EXCLUDED.values())
+    entries = NO_VALUE | NOT_TRACEABLE
+    assert len(entries) <= 30
+    assert all(any(matches(op.name, {pattern: ""}) for op in op_db) for pattern in entries)
+    assert all(entries.values())
 
 
 def test_any_of_equal_values_may_be_picked():
