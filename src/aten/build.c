@@ -115,6 +115,10 @@ TorValue *tor_im_unsqueeze(TorCall *c, TorValue *x, int axis) {
     return tor_im_view(c, x, x->rank + 1, dims);
 }
 
+TorValue *tor_im_at_least_1d(TorCall *c, TorValue *x) {
+    return x && x->rank == 0 ? tor_im_unsqueeze(c, x, 0) : x;
+}
+
 TorValue *tor_im_squeeze(TorCall *c, TorValue *x, int axis) {
     if (c->status || !x) return NULL;
     TorDim dims[TOR_MAX_RANK];

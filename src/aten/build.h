@@ -115,6 +115,7 @@ TorValue *tor_im_permute(TorCall *c, TorValue *x, const int64_t *axes);
 TorValue *tor_im_transpose(TorCall *c, TorValue *x, int a, int b);
 TorValue *tor_im_unsqueeze(TorCall *c, TorValue *x, int axis);
 TorValue *tor_im_squeeze(TorCall *c, TorValue *x, int axis);  ///< drops the axis, whatever its size
+TorValue *tor_im_at_least_1d(TorCall *c, TorValue *x);        ///< a 0-d tensor as a line of one
 TorValue *tor_im_contiguous(TorCall *c, TorValue *x);
 /// `count` items of `axis` from `start` on (0 <= start, in range).
 TorValue *tor_im_slice(TorCall *c, TorValue *x, int axis, TorDim start, int64_t step, TorDim count);

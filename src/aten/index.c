@@ -25,7 +25,7 @@ TorValue *tor_im_index_vector(TorCall *c, int arg) {
     if (!index) return NULL;
     if (index->rank > 1)
         return tor_im_refuse_arg(c, arg, "expected at most 1 dim, got %d", index->rank), NULL;
-    return index->rank == 0 ? tor_im_unsqueeze(c, index, 0) : index;
+    return tor_im_at_least_1d(c, index);
 }
 
 static ToroidStatus import_embedding(TorCall *c) {
@@ -64,7 +64,7 @@ static ToroidStatus import_index_select(TorCall *c) {
     int axis = tor_im_axis(c, 1, x->rank);
     TorValue *index = tor_im_index_vector(c, 2);
     bool scalar = x->rank == 0;
-    TorValue *inputs[] = {scalar ? tor_im_unsqueeze(c, x, 0) : x, index};
+    TorValue *inputs[] = {tor_im_at_least_1d(c, x), index};
     TorAttr a = TOR_A_INT(axis, axis);
     TorValue *r = tor_im_add(c, TOR_OP_index_select, inputs, 2, &a, 1);
     return RETURN(scalar ? tor_im_squeeze(c, r, 0) : r);
@@ -76,11 +76,14 @@ static ToroidStatus import_gather(TorCall *c) {
     int axis = tor_im_axis(c, 1, x->rank);
     TorValue *index = tor_im_index(c, tor_im_tensor(c, 2), 2);
     if (!index) return c->status;
-    if (x->rank != index->rank || x->rank == 0)
-        return tor_im_refuse(c, "self and index must have the same rank, at least 1");
-    TorValue *inputs[] = {x, index};
+    bool scalar = index->rank == 0;
+    TorValue *inputs[] = {tor_im_at_least_1d(c, x), tor_im_at_least_1d(c, index)};
+    if (c->status) return c->status;
+    if (inputs[0]->rank != inputs[1]->rank)
+        return tor_im_refuse(c, "self and index must have the same rank");
     TorAttr a = TOR_A_INT(axis, axis);
-    return RETURN(tor_im_add(c, TOR_OP_gather, inputs, 2, &a, 1));
+    TorValue *r = tor_im_add(c, TOR_OP_gather, inputs, 2, &a, 1);
+    return RETURN(scalar ? tor_im_squeeze(c, r, 0) : r);
 }
 
 // ---------------------------------------------------------------- x[i, :, j]

@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-static TorValue *at_least_1d(TorCall *c, TorValue *x) {
-    return x && x->rank == 0 ? tor_im_unsqueeze(c, x, 0) : x;
-}
-
 /// Values and positions in the shape of `x`; a 0-d tensor is a line of one.
 static ToroidStatus return_pair(TorCall *c, const TorValue *x, TorValue *values) {
     if (c->status || !values) return c->status;
@@ -23,7 +19,7 @@ static TorValue *sorted(TorCall *c, TorValue *x, int dim_arg, int descending_arg
     if (!x) return NULL;
     int axis = tor_im_axis(c, dim_arg, x->rank);
     bool descending = tor_im_flag(c, descending_arg);
-    x = at_least_1d(c, x);
+    x = tor_im_at_least_1d(c, x);
     TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_INT(descending, descending)};
     return tor_im_add(c, TOR_OP_sort, &x, 1, a, 2);
 }
@@ -51,7 +47,7 @@ static ToroidStatus import_topk(TorCall *c) {
     bool largest = tor_im_flag(c, 3);
     if (x->rank == 0 && !tor_int_is(c->g, k, 1))
         return tor_im_refuse_arg(c, 1, "expected 1 for a 0-d tensor");
-    TorValue *line = at_least_1d(c, x);
+    TorValue *line = tor_im_at_least_1d(c, x);
     TorAttr a[] = {TOR_A_INT(axis, axis), TOR_A_INT(descending, largest), TOR_A_DIMS(dims, &k, 1)};
     return return_pair(c, x, tor_im_add(c, TOR_OP_topk, &line, 1, a, 3));
 }
@@ -59,7 +55,7 @@ static ToroidStatus import_topk(TorCall *c) {
 /// One element of each line.
 static TorValue *element(TorCall *c, const char *kind, TorValue *x, int axis, TorDim k) {
     if (c->status || !x) return NULL;
-    x = at_least_1d(c, x);
+    x = tor_im_at_least_1d(c, x);
     if (tor_int_is(c->g, x->dim[axis], 0)) {
         tor_im_refuse_arg(c, 0, "dim %d has no elements", axis);
         return NULL;
@@ -174,7 +170,7 @@ static ToroidStatus import_running_extreme(TorCall *c) {
     TorValue *x = tor_im_tensor(c, 0);
     if (!x) return c->status;
     int axis = tor_im_axis(c, 1, x->rank);
-    TorValue *line = at_least_1d(c, x);
+    TorValue *line = tor_im_at_least_1d(c, x);
     TorAttr a = TOR_A_INT(axis, axis);
     return return_pair(c, x, tor_im_add(c, (TorOp)c->row->op, &line, 1, &a, 1));
 }

@@ -8,16 +8,21 @@
 #include <math.h>
 #include <string.h>
 
+/// Returns `written`, which is `tor_im_at_least_1d()` of `x` with some elements changed.
+static ToroidStatus return_written(TorCall *c, const TorValue *x, TorValue *written) {
+    return RETURN(x->rank == 0 ? tor_im_squeeze(c, written, 0) : written);
+}
+
 static ToroidStatus import_index_copy(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *source = tor_im_tensor(c, 3);
+    TorValue *self = tor_im_tensor(c, 0), *source = tor_im_tensor(c, 3);
     if (c->status) return c->status;
-    int axis = tor_im_axis(c, 1, x->rank);
-    TorValue *index = tor_im_index_vector(c, 2);
-    if (x->rank == 0) return tor_im_refuse_arg(c, 0, "a 0-d tensor is not supported");
+    int axis = tor_im_axis(c, 1, self->rank);
+    TorValue *x = tor_im_at_least_1d(c, self), *index = tor_im_index_vector(c, 2);
+    if (c->status) return c->status;
     if (source->rank == x->rank - 1) source = tor_im_unsqueeze(c, source, axis);
     TorValue *inputs[] = {x, index, source};
     TorAttr a = TOR_A_INT(axis, axis);
-    return RETURN(tor_im_add(c, TOR_OP_index_copy, inputs, 3, &a, 1));
+    return return_written(c, self, tor_im_add(c, TOR_OP_index_copy, inputs, 3, &a, 1));
 }
 
 static ToroidStatus import_index_fill(TorCall *c) {
@@ -26,13 +31,12 @@ static ToroidStatus import_index_fill(TorCall *c) {
     if (c->status) return c->status;
     int64_t axis = tor_im_axis(c, 1, x->rank);
     TorValue *index = tor_im_index_vector(c, 2);
-    if (x->rank == 0 || (value.value && value.value->rank > 0))
-        return tor_im_refuse(c, "expected a tensor of at least 1 dim and a 0-d value");
+    if (value.value && value.value->rank > 0) return tor_im_refuse(c, "expected a 0-d value");
     TorValue *v = value.value ? tor_im_cast(c, value.value, x->dtype)
                               : tor_im_full(c, value.number, x->dtype, 0, NULL);
-    TorValue *inputs[] = {x, v, index};
+    TorValue *inputs[] = {tor_im_at_least_1d(c, x), v, index};
     TorAttr a[] = {TOR_A_INTS(axes, &axis, 1), TOR_A_INT(accumulate, 0)};
-    return RETURN(tor_im_add(c, TOR_OP_index_put, inputs, 3, a, 2));
+    return return_written(c, x, tor_im_add(c, TOR_OP_index_put, inputs, 3, a, 2));
 }
 
 // ---------------------------------------------------------------- reductions
@@ -56,8 +60,8 @@ static Place slices(TorCall *c, const TorValue *x, const TorValue *source) {
     Place p = {.c = c, .axis = tor_im_axis(c, 1, x->rank)};
     TorDim dims[TOR_MAX_RANK];
     p.index = tor_im_index_vector(c, 2);
-    if (!c->status && (x->rank == 0 || source->rank != x->rank))
-        tor_im_refuse(c, "self and source must have the same rank, at least 1");
+    if (!c->status && source->rank != x->rank)
+        tor_im_refuse(c, "self and source must have the same rank");
     for (int d = 0; d < x->rank && !c->status; d++) {
         dims[d] = d == p.axis ? p.index->dim[0] : tor_im_const(c, 1);
         int64_t have, want;
@@ -141,28 +145,28 @@ static TorValue *leading_part(TorCall *c, TorValue *src, const TorValue *index) 
 
 /// self, dim, index and src or value are arguments 0 to 3 of all scatters.
 static ToroidStatus scatter(TorCall *c, const char *reduce, bool include_self) {
-    TorValue *x = tor_im_tensor(c, 0);
+    TorValue *self = tor_im_tensor(c, 0), *x = tor_im_at_least_1d(c, self);
     if (!x) return c->status;
-    Place p = {.c = c, .axis = tor_im_axis(c, 1, x->rank)};
-    p.index = tor_im_index(c, tor_im_tensor(c, 2), 2);
+    Place p = {.c = c, .axis = tor_im_axis(c, 1, self->rank)};
+    p.index = tor_im_at_least_1d(c, tor_im_index(c, tor_im_tensor(c, 2), 2));
     TorOperand source = tor_im_operand(c, 3);
     if (c->status) return c->status;
-    if (x->rank == 0 || p.index->rank != x->rank)
-        return tor_im_refuse(c, "self and index must have the same rank, at least 1");
+    if (p.index->rank != x->rank) return tor_im_refuse(c, "self and index must have the same rank");
     TorValue *src = source.value;
     if (source.is_number) {
         src =
             src ? tor_im_cast(c, src, x->dtype) : tor_im_full(c, source.number, x->dtype, 0, NULL);
         src = tor_im_expand(c, src, p.index->rank, p.index->dim);
     } else {
-        src = leading_part(c, src, p.index);
+        src = leading_part(c, tor_im_at_least_1d(c, src), p.index);
         if (src && src->dtype != x->dtype)
             return tor_im_refuse_arg(c, 3, "expected %s, got %s", tor_dtype_name(x->dtype),
                                      tor_dtype_name(src->dtype));
     }
     if (!reduce) return c->status;
-    if (!*reduce) return RETURN(write(&p, x, src, ""));
-    return RETURN(reduce_into(&p, x, src, reduce, include_self, true));
+    TorValue *written =
+        *reduce ? reduce_into(&p, x, src, reduce, include_self, true) : write(&p, x, src, "");
+    return return_written(c, self, written);
 }
 
 static ToroidStatus import_scatter(TorCall *c) { return scatter(c, c->row->op ? "add" : "", true); }
@@ -172,18 +176,20 @@ static ToroidStatus import_scatter_reduce(TorCall *c) {
 }
 
 static ToroidStatus import_index_reduce(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *source = tor_im_tensor(c, 3);
+    TorValue *self = tor_im_tensor(c, 0), *x = tor_im_at_least_1d(c, self);
+    TorValue *source = tor_im_at_least_1d(c, tor_im_tensor(c, 3));
     const char *reduce = known_reduce(c, 4);
     bool include_self = tor_im_flag(c, 5);
     if (c->status) return c->status;
     Place p = slices(c, x, source);
     p.index_error = true;
-    return RETURN(reduce_into(&p, x, source, reduce, include_self, false));
+    return return_written(c, self, reduce_into(&p, x, source, reduce, include_self, false));
 }
 
 /// Eager rounds halves once along some dims and after each addition along others; here once.
 static ToroidStatus import_index_add(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *source = tor_im_tensor(c, 3);
+    TorValue *self = tor_im_tensor(c, 0), *x = tor_im_at_least_1d(c, self);
+    TorValue *source = tor_im_at_least_1d(c, tor_im_tensor(c, 3));
     TorOperand alpha = tor_im_operand(c, 4);
     if (c->status) return c->status;
     Place p = slices(c, x, source);
@@ -194,7 +200,7 @@ static ToroidStatus import_index_add(TorCall *c) {
     if (alpha.value)
         return tor_im_refuse_arg(c, 4, "expected a number that is known when compiling");
     if (scaled) source = F2(mul, tor_im_up(c, source), tor_im_convert(c, alpha, x->dtype, false));
-    return RETURN(reduce_into(&p, x, source, "add", true, true));
+    return return_written(c, self, reduce_into(&p, x, source, "add", true, true));
 }
 
 // ---------------------------------------------------------------- flat places, masks, diagonals

@@ -218,3 +218,42 @@ def test_masked_scatter_wants_enough_elements():
         toroid(lambda x, m: x.masked_scatter(m, x[:4]))(x, mask)
     got = toroid(lambda x, m: x.masked_scatter(m, x[:4]))(x, x > 100)
     assert_same(got, x)
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2])
+def test_a_scalar_is_a_line_of_one(lines):
+    """`lines`: 0 for indices and sources that are scalars, else how long they are."""
+    shape = (lines,) if lines else ()
+    x, src, index = torch.tensor(3.0), torch.rand(shape) + 4, torch.zeros(shape, dtype=torch.int64)
+
+    def f(x, index, src):
+        return (
+            x.gather(0, index),
+            x[None].gather(0, index),
+            x.scatter(-1, index, src),
+            x.scatter(0, index, 2.0),
+            x.scatter_add(0, index, src),
+            *(x.scatter_reduce(0, index, src, r, include_self=False) for r in REDUCES),
+            x.index_fill(0, index, 7.0),
+        )
+
+    def slices(x, index, src):
+        return (
+            x.index_copy(0, index, src),
+            x.index_add(0, index, src),
+            x.index_reduce(0, index, src, "amax"),
+        )
+
+    assert_native(f, x, index, src)
+    if lines < 2:
+        assert_native(slices, x, index, src.reshape(()))
+    for call in (
+        lambda x, i: x.gather(0, i + 1),
+        lambda x, i: x.scatter(0, i + 1, 2.0),
+        lambda x, i: x.index_add(0, i.sum() + 1, x),
+        lambda x, i: x.index_fill(0, i - 2, 1.0),
+    ):
+        with pytest.raises((RuntimeError, IndexError)):
+            call(x, index)
+        with pytest.raises((RuntimeError, IndexError)):
+            toroid(call)(x, index)
