@@ -5,11 +5,24 @@
 
 // ---------------------------------------------------------------- identities
 
+/// Whether PyTorch would get a caller's tensor with strides of its own, if the copy were not made.
+/// Some kernels take it for granted that the copy in front of them was.
+static bool is_contiguous_for_pytorch(const TorGraph *g, const TorNode *copy) {
+    const TorNode *from = tor_in(copy, 0)->node;
+    if (from->op == TOR_OP_input ? g->inputs[tor_attr_int(from, TOR_ATTR_index, 0)].contiguous
+                                 : tor_op_kind(from->op) != TOR_KIND_VIEW)
+        return false;
+    for (const TorUse *use = copy->outputs[0]->uses; use; use = use->next)
+        if (use->user->op == TOR_OP_external) return true;
+    return false;
+}
+
 static bool is_identity(const TorGraph *g, const TorNode *node) {
     const TorValue *x = tor_in(node, 0), *out = node->outputs[0];
     const TorAttr *a;
     switch (node->op) {
-        case TOR_OP_contiguous: return true;  // means a layout, and layouts are the layout pass's
+        case TOR_OP_contiguous:  // means a layout, and layouts are the layout pass's
+            return !is_contiguous_for_pytorch(g, node);
         case TOR_OP_view:
         case TOR_OP_expand: return tor_value_same_dims(x, out);
         case TOR_OP_cast: return x->dtype == out->dtype && !tor_is_weak_number(x);

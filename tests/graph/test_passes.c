@@ -64,6 +64,30 @@ static void test_identities(void **state) {
                 "    output                     %7\n");
 }
 
+static void test_copies_that_external_nodes_read(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "s 4"), *y = INPUT(g, "y", "s 4");
+    g->inputs[1].contiguous = true;
+    TorValue *in[] = {x, y, OP(g, relu, INS(x), NONE)}, *out[3];
+    for (int i = 0; i < 3; i++) {
+        TorValue *copy = OP(g, contiguous, INS(in[i]), NONE);
+        out[i] = OP(g, external, INS(copy), ATTRS(TOR_A_INT(callable, i)));
+    }
+    set_outputs(g, out, 3);
+    run("canonicalise");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "\n"
+                "%0  input       float32[s0, 4]      x\n"
+                "%1  input       float32[s0, 4]      y\n"
+                "%2  relu        float32[s0, 4]  %0\n"
+                "%3  contiguous  float32[s0, 4]  %0\n"
+                "%4  external    float32[]       %3  callable=0\n"
+                "%6  external    float32[]       %1  callable=1\n"
+                "%8  external    float32[]       %2  callable=2\n"
+                "    output                      %4 %6 %8\n");
+}
+
 static void test_merging(void **state) {
     (void)state;
     TorValue *x = INPUT(g, "x", "2 3 4");
@@ -452,6 +476,7 @@ static void test_failing_allocations(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(test_identities),
+                                       TEST(test_copies_that_external_nodes_read),
                                        TEST(test_merging),
                                        TEST(test_numbers),
                                        TEST(test_linear_sees_through_views),

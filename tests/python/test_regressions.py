@@ -188,3 +188,24 @@ def test_spread_of_values_whose_squares_leave_the_type(dim, dtype):
     torch.testing.assert_close(var, x.double().var(dim).to(dtype))
     torch.testing.assert_close(std, (x * 1e18).double().std(dim).to(dtype))
     assert var.isfinite().all() and std.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_indices_that_are_not_contiguous(mode, dtype):
+    """A copy in front of an external node was left out, and the kernel read between the indices."""
+    index, offsets = torch.tensor([1, 0, 5, 0, 4, 0, 5, 0, 9, 0])[::2], torch.tensor([0, 0, 3])
+    weight = counted(10, 5, dtype=dtype)
+    rows = [weight[:0], weight[[1, 5, 4]], weight[[5, 9]]]
+    reduce = {"sum": lambda x: x.sum(0), "mean": lambda x: x.mean(0), "max": lambda x: x.amax(0)}
+    want = torch.stack([reduce[mode](r) if len(r) else torch.zeros(5) for r in rows])
+
+    def f(weight, index, offsets):
+        return torch.nn.functional.embedding_bag(index, weight, offsets, mode=mode)
+
+    mine, its = (weight.clone().requires_grad_() for _ in range(2))
+    got = torch.compile(f, backend="toroid")(mine, index, offsets)
+    torch.testing.assert_close(got, want.to(dtype))
+    for out in (got, f(its, index, offsets)):
+        out.backward(counted(3, 5, dtype=dtype))
+    torch.testing.assert_close(mine.grad, its.grad)
