@@ -344,6 +344,17 @@ def is_mutable(target: Any) -> bool:
     return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable
 
 
+def misjudges_sizes(node: torch.fx.Node) -> bool:
+    """Whether fake tensors may give results sizes that they have not when the call runs.
+
+    What `_embedding_bag` keeps for its gradient is empty for bfloat16; the fake tensors are not.
+    """
+    operands = (n.meta.get("val") for n in node.all_input_nodes)
+    return name_of(node.target).startswith("aten._embedding_bag") and any(
+        isinstance(val, torch.Tensor) and val.dtype is torch.bfloat16 for val in operands
+    )
+
+
 def reads_memory(target: Any) -> bool:
     """Whether a target looks at the memory of its first argument, not only at its elements."""
     return target is torch.ops.aten.as_strided.default

@@ -352,6 +352,8 @@ class _Lowering:
 
     def external(self, node: Node, reason: str) -> Any:
         val = node.meta.get("val")
+        if _torch.misjudges_sizes(node):
+            raise NotLowerable(f"{node.name}: its results have other sizes than PyTorch says")
         if isinstance(val, torch.SymInt):
             try:
                 return self.size(val)
