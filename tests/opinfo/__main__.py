@@ -7,10 +7,8 @@ eager's in value, dtype, shape and strides. See `sample.Outcome` for what the co
 from __future__ import annotations
 
 import argparse
-import collections
 import contextlib
 import fnmatch
-import json
 import random
 import signal
 import sys
@@ -19,10 +17,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import door
+import report
 import torch
 import worker
 from exclusions import NO_VALUE, NOT_TRACEABLE, matches
-from sample import FAILURES, STATUSES
+from sample import FAILURES
 from torch.testing._internal.common_methods_invocations import op_db
 
 DTYPES = ("float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "int8", "bool")
@@ -47,6 +46,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--backward", action="store_true", help="gradients as well")
     parser.add_argument("--timeout", type=float, default=120, help="seconds that a sample may take")
     parser.add_argument("--json", type=Path, help="write each outcome to this file, a line each")
+    parser.add_argument(
+        "--read",
+        type=Path,
+        nargs="+",
+        metavar="JSON",
+        help="show what such files say; runs nothing",
+    )
+    parser.add_argument("--markdown", action="store_true", help="with --read: as docs/operators.md")
     parser.add_argument("--all", action="store_true", help="list ops that are fully native too")
     return parser.parse_args()
 
@@ -85,31 +92,6 @@ def warm_up() -> None:
     compiled.run(x)[0].sum().backward()
 
 
-def table(results: list[worker.Result], everything: bool) -> str:
-    """A row for each op, with the most frequent reasons below."""
-    rows: dict[str, collections.Counter[str]] = {}
-    reasons: dict[str, dict[tuple[str, str], list[str]]] = {}
-    for r in results:
-        rows.setdefault(r.op, collections.Counter())[r.outcome.status] += 1
-        if r.outcome.reason and r.outcome.status != "decomposed":
-            key = (r.outcome.status, r.outcome.reason)
-            reasons.setdefault(r.op, {}).setdefault(key, []).append(f"{r.dtype}#{r.number}")
-    lines = [f"{'op':44}" + "".join(f"{s:>11}" for s in STATUSES)]
-    for op, counts in sorted(rows.items()):
-        if not everything and set(counts) == {"native"}:
-            continue
-        lines.append(f"{op:44}" + "".join(f"{counts[s] or '':>11}" for s in STATUSES))
-        order = sorted(reasons.get(op, {}).items(), key=lambda r: -STATUSES.index(r[0][0]))
-        for (status, reason), where in order[:8]:
-            more = f" +{len(where) - 3}" if len(where) > 3 else ""
-            lines.append(f"    {status} {' '.join(where[:3])}{more}: {reason[:300]}")
-    total = collections.Counter(r.outcome.status for r in results)
-    lines.append(f"{'all samples':44}" + "".join(f"{total[s]:>11}" for s in STATUSES))
-    for title, kind in (("ops fully native", {"native"}), ("or decomposed", set(STATUSES[:2]))):
-        lines.append(f"{title}: {sum(set(counts) <= kind for counts in rows.values())}/{len(rows)}")
-    return "\n".join(lines)
-
-
 def collect(
     outcomes: Iterable[worker.Result], results: list[worker.Result], path: Path | None
 ) -> None:
@@ -123,7 +105,7 @@ def collect(
                     f"{r.op} {r.dtype}#{r.number} {status}: {reason}", file=sys.stderr, flush=True
                 )
             if file:
-                print(json.dumps([r.op, r.dtype, r.number, status, reason]), file=file, flush=True)
+                print(report.to_line(r), file=file, flush=True)
 
 
 def main() -> int:
@@ -131,6 +113,10 @@ def main() -> int:
     options = parse()
     if len(NO_VALUE) + len(NOT_TRACEABLE) > 30:
         raise SystemExit("more than thirty exclusions")
+    if options.read:
+        read = report.read(options.read)
+        print(report.markdown(read) if options.markdown else report.table(read, options.all))
+        return 0
     work = tasks(options)
     warm_up()
     begin = time.monotonic()
@@ -142,7 +128,7 @@ def main() -> int:
         done = True
     except KeyboardInterrupt:
         print("interrupted; what was done until then:")
-    print(table(results, options.all))
+    print(report.table(results, options.all))
     failed = sum(r.outcome.status in FAILURES for r in results)
     print(f"{len(results)} samples, {failed} failed, {time.monotonic() - begin:.0f} s")
     return 0 if done and results and not failed else 1

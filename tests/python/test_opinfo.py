@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "opinfo"))
 
 import compare
 import door
+import report
 import sample
 import worker
 from exclusions import NO_VALUE, NOT_TRACEABLE, matches
@@ -189,3 +190,30 @@ def test_inputs_are_nudged_by_half_their_last_place():
     assert exact.dtype == torch.float64
     assert torch.equal(exact, torch.ones(100).double())
     assert set((nudged - 1).tolist()) == {2.0**-24, -(2.0**-24)}
+
+
+def test_reports_are_read_again_and_the_last_counts(tmp_path):
+    def result(op, number, status, reason=""):
+        return worker.Result(op, "int8", number, sample.Outcome(status, reason))
+
+    runs = [
+        [
+            result("neg", 0, "wrong", "off"),
+            result("svd", 0, "external", "aten.svd.a: no; aten.b: no"),
+        ],
+        [result("neg", 0, "native"), result("neg", 1, "decomposed", "aten.neg")],
+    ]
+    paths = [tmp_path / "first.json", tmp_path / "second.json"]
+    for path, results in zip(paths, runs, strict=True):
+        path.write_text("".join(report.to_line(r) + "\n" for r in results))
+    read = report.read(paths)
+    assert {(r.op, r.number, r.outcome.status) for r in read} == {
+        ("neg", 0, "native"),
+        ("neg", 1, "decomposed"),
+        ("svd", 0, "external"),
+    }
+    page = report.markdown(read)
+    assert "3 samples of 2 ops (int8): 1 native, 1 decomposed, 1 external; 0 failed" in page
+    assert "| `svd` |  |  | 1 | `svd.a`, `b` |" in page
+    assert "`neg`" in page and "| `neg`" not in page
+    assert "ops fully native: 0/2" in report.table(read, True)
