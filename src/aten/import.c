@@ -51,6 +51,20 @@ static bool has_rank_over(const TorArg *a) {
     return a->kind == TOR_ARG_VALUE && a->value && a->value->rank > TOR_MAX_RANK;
 }
 
+/// copy, permute_copy and their like, which share importers with the views.
+static bool is_copy(const char *name) {
+    return strstr(name, "_copy.") || strncmp(name, "aten.copy.", strlen("aten.copy.")) == 0;
+}
+
+/// Gives results memory of their own: an importer may have returned its operand, or a view of it.
+static void own(TorCall *c, TorArg *result) {
+    if (result->kind == TOR_ARG_VALUE && result->value)
+        result->value = tor_im_contiguous(c, result->value);
+    if (result->kind == TOR_ARG_LIST)
+        for (int i = 0; i < result->count; i++)
+            own(c, (TorArg *)&result->list[i]);  // const for readers; the call has just made it
+}
+
 ToroidStatus tor_aten_call(TorGraph *g, const char *name, const TorArg *args, int n_args,
                            const char *const *kw_names, const TorArg *kw_args, int n_kw,
                            const char *origin, TorArg *result) {
@@ -65,6 +79,7 @@ ToroidStatus tor_aten_call(TorGraph *g, const char *name, const TorArg *args, in
             return tor_im_refuse_arg(&c, i, "rank is over %d", TOR_MAX_RANK);
     if (origin && !(c.origin = tor_arena_strdup(g->arena, origin))) return tor_no_memory();
     ToroidStatus status = row->import(&c);
+    if (!status && is_copy(name)) own(&c, result), status = c.status;
     if (!status && g->failed) status = g->failed;
     if (status) *result = TOR_ARG_OF_NONE;
     return status;

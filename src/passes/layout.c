@@ -308,7 +308,8 @@ static bool is_input_view(const Walk *w, int k) {
     if (root->op != TOR_OP_input || is_written_input(w, root)) return false;
     if (w->g->output_memory[k] != v->storage->id) return false;
     if (w->g->inputs[tor_attr_int(root, TOR_ATTR_index, 0)].frozen_result) return false;
-    if (v->node->op == TOR_OP_input) return true;
+    const TorOutputLayout *layout = w->g->output_layouts ? &w->g->output_layouts[k] : NULL;
+    if (v->node->op == TOR_OP_input && !(layout && layout->given)) return true;
     promised_strides(w, k, stride);
     return same_strides(w->g, v, stride);
 }

@@ -143,3 +143,29 @@ def test_a_clone_is_a_tensor_of_its_own(f, dynamic):
     want[0].fill_(5)
     for a, b in zip(got, want, strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_copies_that_change_nothing_have_memory_of_their_own(dynamic):
+    """With strides of the input they were read as if it were contiguous."""
+    gaps = torch.full((50,), float("nan"))
+    gaps[::2] = torch.arange(25.0)
+
+    def f(x):
+        return (
+            torch.diff(x, 0),
+            torch.squeeze_copy(x, 0),
+            torch.unsqueeze_copy(x, 0),
+            torch.permute_copy(x, (0, 1)),
+            torch.expand_copy(x, (5, 5)),
+            torch.ops.aten.copy(torch.zeros_like(x), x),
+            *torch.split_copy(x, 5),
+        )
+
+    for x in (gaps.as_strided((5, 5), (10, 2)), torch.arange(25.0).reshape(5, 5)):
+        results = run(f, x, dynamic=dynamic)
+        memory = {r.untyped_storage().data_ptr() for r in results}
+        assert len(memory) == len(results)
+        assert x.untyped_storage().data_ptr() not in memory
+        for got, want in zip(results, f(x), strict=True):
+            same_tensor(got, want)
