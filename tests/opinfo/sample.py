@@ -101,6 +101,16 @@ def same_strides(got: Any, *others: Any) -> bool:
     return any(got is None or o is None or compare.same_strides(got, o) for o in others)
 
 
+def shared(run: Run) -> list[list[bool]]:
+    """Of each result, which inputs have its memory."""
+
+    def memory(t: torch.Tensor) -> int:
+        strided = t.layout is torch.strided and t.numel() > 0
+        return t.untyped_storage().data_ptr() if strided else 0
+
+    return [[memory(r) == memory(t) != 0 for t in run.inputs] for r in run.results]
+
+
 def same(got: Run, wanted: Run, allowed: Any, **kwargs: Any) -> str | None:
     """The difference between two runs, None if there is none."""
     try:
@@ -108,6 +118,8 @@ def same(got: Run, wanted: Run, allowed: Any, **kwargs: Any) -> str | None:
         compare.check(got.inputs, wanted.inputs, {}, strides=False)
     except compare.Different as difference:
         return str(difference)
+    if shared(got) != shared(wanted):
+        return f"memory of inputs in results: {shared(got)}, eager {shared(wanted)}"
     return None
 
 

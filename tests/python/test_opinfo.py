@@ -217,3 +217,10 @@ def test_reports_are_read_again_and_the_last_counts(tmp_path):
     assert "| `svd` |  |  | 1 | `svd.a`, `b` |" in page
     assert "`neg`" in page and "| `neg`" not in page
     assert "ops fully native: 0/2" in report.table(read, True)
+
+
+def test_results_share_the_memory_of_inputs_as_in_eager(monkeypatch):
+    real = door.compile_call
+    monkeypatch.setattr(door, "compile_call", lambda f, t: real(lambda x: (x.clone(),), t))
+    for function, want in ((torch.clone, "native"), (torch.t, "wrong")):
+        assert sample.judge(op_of(function), sample_of(torch.ones(3)), False).status == want
