@@ -75,7 +75,7 @@ static ToroidStatus import_roll(TorCall *c) {
         for (int i = 0; i < n; i++)
             r = roll_one(c, r, tor_im_wrap_axis(c, axes[i], x->rank), shifts[i]);
     }
-    return RETURN(r == x ? tor_im_contiguous(c, x) : r);
+    return RETURN(tor_im_contiguous(c, r));  // never the memory of x
 }
 
 static ToroidStatus import_flip(TorCall *c) {

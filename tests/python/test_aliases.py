@@ -160,6 +160,8 @@ def test_copies_that_change_nothing_have_memory_of_their_own(dynamic):
             torch.expand_copy(x, (5, 5)),
             torch.ops.aten.copy(torch.zeros_like(x), x),
             *torch.split_copy(x, 5),
+            torch.roll(x, 25),
+            torch.roll(x, 5, 0),
         )
 
     for x in (gaps.as_strided((5, 5), (10, 2)), torch.arange(25.0).reshape(5, 5)):
