@@ -293,8 +293,8 @@ static ToroidStatus import_pixel_shuffle(TorCall *c) {
         result[n] = parts[0], result[n + 1] = tor_int_mul(g, h, r),
         result[n + 2] = tor_int_mul(g, w, r);
     }
-    return RETURN(
-        tor_im_view(c, tor_im_permute(c, tor_im_view(c, x, n + 5, split), axes), n + 3, result));
+    x = tor_im_view(c, tor_im_permute(c, tor_im_view(c, x, n + 5, split), axes), n + 3, result);
+    return RETURN(tor_im_contiguous(c, x));  // never the memory of self
 }
 
 static ToroidStatus import_channel_shuffle(TorCall *c) {
