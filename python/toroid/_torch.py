@@ -335,8 +335,35 @@ def is_random(target: Any) -> bool:
 
 
 def is_effect(target: Any) -> bool:
-    """Whether a target passes on a token that orders side effects; tokens are None at run time."""
+    """Whether a target is a call under a token, which orders side effects."""
     return target is torch.ops.higher_order.with_effects
+
+
+def unwrap_effects(gm: GraphModule) -> set[torch.fx.Node]:
+    """Turn calls of ATen ops under a token into plain calls, and return the tokens' placeholders.
+
+    A token is a tensor while PyTorch traces and None when the graph runs. Calls that return nothing
+    stay in their order without it (see `is_random`).
+    """
+    tokens: set[torch.fx.Node] = set()
+    for node in list(gm.graph.nodes):
+        if not is_effect(node.target) or not isinstance(node.args[1], torch._ops.OpOverload):
+            continue
+        token, target, *args = node.args
+        if token.op != "placeholder" or target._schema.returns:
+            continue
+        with gm.graph.inserting_before(node):
+            call = gm.graph.call_function(target, tuple(args), node.kwargs)
+        call.meta = {**node.meta, "val": None}
+        if any(user.args[1] != 0 for user in node.users):
+            gm.graph.erase_node(call)
+            continue
+        for user in list(node.users):
+            user.replace_all_uses_with(token)
+            gm.graph.erase_node(user)
+        gm.graph.erase_node(node)
+        tokens.add(token)
+    return tokens
 
 
 def is_mutable(target: Any) -> bool:

@@ -11,6 +11,8 @@ static int take_input(TorPyExecutable *exe, TorPyFrame *frame, int i, PyObject *
     const TorPyInput *expected = &exe->inputs[i];
     TorCallInput *input = &frame->inputs[i];
     if (expected->is_int) {
+        // None stands for a token, which orders side effects while PyTorch traces.
+        if (object == Py_None) return 0;
         input->value = PyLong_AsLongLong(object);
         return input->value == -1 && PyErr_Occurred() ? -1 : 0;
     }

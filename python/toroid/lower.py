@@ -83,6 +83,7 @@ def lower(gm: GraphModule, frozen: set[int]) -> Lowered:
 class _Lowering:
     def __init__(self, gm: GraphModule, frozen: set[int]) -> None:
         self.gm = gm
+        self.tokens = _torch.unwrap_effects(gm)
         self.frozen = frozen - _written_placeholders(gm)
         self.graph = _core.Graph()
         self.symbols: dict[Any, Any] = {}  # sympy symbol -> Int
@@ -153,6 +154,9 @@ class _Lowering:
     def placeholder(self, node: Node) -> Any:
         number = self.numbers[node] = len(self.numbers)
         val = node.meta.get("val")
+        if node in self.tokens:
+            self.graph.add_int_input(node.name, None)
+            return None
         if isinstance(val, torch.Tensor):
             return self.add_tensor(node.name, val, number in self.frozen)
         if isinstance(val, torch.SymInt):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import toroid
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -212,3 +213,42 @@ def test_bags_of_indices_that_are_not_contiguous(mode, dtype):
     for out in (got, f(its, index, offsets)):
         out.backward(counted(3, 5, dtype=dtype))
     torch.testing.assert_close(mine.grad, its.grad)
+
+
+# ------------------------------------------------------------------ calls under a token
+
+
+def solved(x, y):
+    return torch.linalg.solve(x * 2, y) + torch.linalg.inv(x)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_side_effect_under_a_token_leaves_the_graph_native(dynamic):
+    """The check of linalg ops made PyTorch run the whole graph."""
+    compiled = torch.compile(solved, backend="toroid", dynamic=dynamic)
+    for size in (3, 4):
+        x = torch.randn(size, size) / 4 + torch.eye(size)
+        y = torch.randn(size, size)
+        torch.testing.assert_close(compiled(x, y), solved(x, y))
+    explained = toroid.explain(solved, x, y)
+    assert explained.native >= 2
+    assert not [graph for graph in explained.graphs if graph.fallback]
+
+
+def test_a_side_effect_raises_as_in_eager():
+    compiled = torch.compile(lambda x: torch.linalg.inv(x) * 2, backend="toroid")
+    singular = torch.zeros(3, 3)
+    for _ in range(2):
+        with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+            compiled(singular)
+        torch.testing.assert_close(compiled(2 * torch.eye(3)), torch.eye(3))
+
+
+def test_gradients_through_a_side_effect():
+    def f(x):
+        return (torch.linalg.inv(x) * torch.arange(9.0).view(3, 3)).sum()
+
+    x = (torch.randn(3, 3) + 4 * torch.eye(3)).requires_grad_()
+    (expected,) = torch.autograd.grad(f(x), x)
+    (got,) = torch.autograd.grad(torch.compile(f, backend="toroid")(x), x)
+    torch.testing.assert_close(got, expected)
