@@ -512,6 +512,11 @@ def _analysis() -> type:
     return Analysis
 
 
+def is_ragged(size: torch.SymInt) -> bool:
+    """Whether a size is a nested tensor's, which stands for many numbers."""
+    return size.node.is_nested_int()
+
+
 def is_plain(tensor: Any) -> bool:
     """Whether a (fake) tensor is a strided one on the CPU whose memory is its value."""
     from torch._subclasses.fake_tensor import FakeTensor

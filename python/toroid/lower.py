@@ -160,6 +160,8 @@ class _Lowering:
         if isinstance(val, torch.Tensor):
             return self.add_tensor(node.name, val, number in self.frozen)
         if isinstance(val, torch.SymInt):
+            if _torch.is_ragged(val):
+                raise NotLowerable(f"input {node.name}: a ragged size of a nested tensor")
             value = self.graph.add_int_input(node.name, str(_torch.expression(val)))
             self.learn([val])
             return value
