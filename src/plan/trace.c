@@ -62,7 +62,9 @@ void tor_trace_destroy(TorTrace **trace) {
 
 static void put_result(TorText *t, const TorContext *c, const TorNode *node) {
     if (!node->n_outputs) return;
-    const TorValue *v = node->outputs[0];
+    // Packed bytes tell nothing; the weight does.
+    bool packs = tor_op_kind(node->op) == TOR_KIND_PACK;
+    const TorValue *v = packs ? tor_in(node, 0) : node->outputs[0];
     tor_text_put(t, "%s[", tor_dtype_name(v->dtype));
     for (int d = 0; d < v->rank; d++)
         tor_text_put(t, "%s%" PRId64, d ? ", " : "", tor_context_int(c, v->dim[d]));

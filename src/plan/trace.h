@@ -12,7 +12,7 @@ typedef struct {
     uint64_t plan;       ///< number of its plan, unique in the process
     uint32_t number;     ///< of the step in the plan
     const char *work;    ///< what it does: "linear {gelu_erf}"
-    const char *shape;   ///< of its first result: "float32[8, 128, 384]"
+    const char *shape;   ///< of its first result: "float32[8, 128, 384]"; of a packed weight
     const char *kernel;  ///< the row chosen, or the step's kind where it has none to tell
     const char *origin;  ///< the frontend's name for the node; ""
     double flops;        ///< of products; 0: memory is what limits it

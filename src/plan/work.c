@@ -57,6 +57,9 @@ static double flops(const TorNode *node, const int64_t *ints) {
 }
 
 TorWork tor_node_work(const TorNode *node, const int64_t *ints) {
+    // What packing writes has no size of its own in the graph: as much as it reads.
+    if (tor_op_kind(node->op) == TOR_KIND_PACK)
+        return (TorWork){.bytes = 2 * bytes(tor_in(node, 0), ints)};
     TorWork work = {.flops = flops(node, ints)};
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i]->uses) work.bytes += bytes(node->outputs[i], ints);

@@ -60,6 +60,8 @@ static void test_outlives_its_graph(void **state) {
     // The pack of the weight, then the two steps.
     assert_int_equal(t->n_events, 3);
     assert_string_equal(t->steps[0].work, "pack_linear");
+    assert_string_equal(t->steps[0].shape, "float32[8, 16]");
+    assert_true(t->steps[0].bytes == 2 * 8 * 16 * 4);
     assert_true(t->steps[0].plan != t->steps[1].plan);
     tor_trace_destroy(&t);
 }
