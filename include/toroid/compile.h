@@ -50,7 +50,9 @@ TOROID_API void toroid_weight_forget(uint64_t id);
 /// Describes the outputs for inputs of these sizes: type, rank, sizes; `data` of the outputs is not
 /// touched, and of the inputs that of weights only.
 /// @param inputs   `n_inputs` row-major tensors, in the order of toroid_graph_input(); not written
-/// @return TOROID_INVALID with the input's name where a type or size does not fit
+/// @return TOROID_INVALID with the input's name where a type or size does not fit; TOROID_INVALID
+/// or
+///         TOROID_INVALID_DATA where open sizes do not fit together, as for 3 columns times 2 rows
 TOROID_API ToroidStatus toroid_describe_outputs(ToroidExecutable *executable,
                                                 const ToroidTensor *inputs, int n_inputs,
                                                 ToroidTensor *outputs, int n_outputs);

@@ -43,7 +43,9 @@ TOROID_API int toroid_dtype_bytes(ToroidDtype dtype);
 /// toroid_value_size() gave, which may be used for other inputs of the same graph and as an
 /// argument of calls.
 typedef int64_t ToroidSize;
-/// For toroid_graph_input(): any size, read at each run.
+/// For toroid_graph_input(): any size, read at each run. What operators ask of such sizes is
+/// checked then. One that is 1 is not expanded where an operator makes a view (expand, matmul's
+/// batches).
 #define TOROID_ANY_SIZE ((ToroidSize)-1)
 
 /// @param out  the caller's; free with toroid_graph_destroy(). NULL on failure

@@ -43,7 +43,10 @@ ToroidStatus toroid_graph_create(ToroidGraph **out) {
     ToroidGraph *graph = tor_alloc_zero(sizeof *graph);
     if (!graph) return tor_no_memory();
     ToroidStatus status = tor_graph_create(&graph->g);
-    if (status != TOROID_OK) toroid_graph_destroy(&graph);
+    if (status == TOROID_OK)
+        graph->g->unguarded = true;
+    else
+        toroid_graph_destroy(&graph);
     *out = graph;
     return status;
 }

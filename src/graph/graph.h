@@ -37,6 +37,7 @@ typedef uint32_t TorDim;
     X(pow) X(min) X(max)                                                       \
     X(broadcast) /* a if b == 1, b if a == 1, a if equal; else the bind fails */ \
     X(within)    /* a if a <= b; else the bind fails */                        \
+    X(same)      /* a if a == b; else the bind fails */                        \
     X(eq) X(ne) X(lt) X(le) /* 0 or 1 */
 // clang-format on
 
@@ -259,6 +260,8 @@ struct TorGraph {
     TorInput *inputs;
     uint32_t n_inputs;
     uint32_t next_value, next_node;
+    bool unguarded;           ///< nobody compares sizes before a call: rules note what must hold of
+                              ///< sizes that only a run knows, and binding fails where it does not
     ToroidStatus failed;      ///< sticky: memory ran out in integer arithmetic
     uint32_t *output_memory;  ///< by output: the value whose memory it shows through views, when
                               ///< the outputs were set. Passes find values equal (a clone and its

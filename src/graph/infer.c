@@ -35,9 +35,40 @@ static ToroidStatus check_attr_dims(const TorGraph *g, const TorNode *node) {
     return TOROID_OK;
 }
 
+// ---------------------------------------------------------------- what must hold at a run
+
+void tor_must_equal(TorGraph *g, TorDim a, TorDim b) {
+    if (g->unguarded) tor_int_binary(g, TOR_INT_same, a, b);
+}
+
+void tor_must_fit(TorGraph *g, TorDim size, TorDim room) {
+    if (g->unguarded) tor_int_binary(g, TOR_INT_within, size, room);
+}
+
+void tor_must_contain(TorGraph *g, TorDim start, TorDim n, int64_t step, TorDim whole) {
+    if (!g->unguarded) return;
+    TorDim one = tor_int_const(g, 1),
+           reach = tor_int_mul(g, tor_int_sub(g, n, one), tor_int_const(g, step));
+    TorDim end = tor_int_add(g, tor_int_add(g, start, reach), one);
+    tor_must_fit(g, tor_int_const(g, 0), start);
+    // Of no items nothing is read.
+    tor_must_fit(g, tor_int_mul(g, end, tor_int_binary(g, TOR_INT_min, n, one)), whole);
+}
+
+/// Sizes are not negative.
+static void must_be_sizes(TorGraph *g, const TorNode *node) {
+    TorDim zero = tor_int_const(g, 0);
+    for (int i = 0; i < node->n_outputs; ++i)
+        for (int d = 0; d < node->outputs[i]->rank; ++d)
+            tor_must_fit(g, zero, node->outputs[i]->dim[d]);
+}
+
+// ----------------------------------------------------------------
+
 ToroidStatus tor_graph_infer(TorGraph *g, TorNode *node) {
     ToroidStatus status = check_attr_dims(g, node);
     if (status == TOROID_OK) status = rows[node->op].infer(g, node);
+    if (status == TOROID_OK && g->unguarded) must_be_sizes(g, node);
     if (g->failed) return tor_no_memory();
     if (status == TOROID_OK || status == TOROID_NO_MEMORY) return status;
     if (node->origin)
@@ -82,10 +113,13 @@ ToroidStatus tor_need_dtype(const TorGraph *g, const TorNode *node, int i, const
                        tor_type_print(g, tor_in(node, i), text, sizeof(text)));
 }
 
-ToroidStatus tor_need_dim(const TorGraph *g, const TorNode *node, int i, const char *what, int dim,
+ToroidStatus tor_need_dim(TorGraph *g, const TorNode *node, int i, const char *what, int dim,
                           TorDim expected) {
     const TorValue *v = tor_in(node, i);
-    if (!tor_dims_clash(g, v->dim[dim], expected)) return TOROID_OK;
+    if (!tor_dims_clash(g, v->dim[dim], expected)) {
+        tor_must_equal(g, v->dim[dim], expected);
+        return TOROID_OK;
+    }
     char text[128], want[32];
     tor_int_print(g, expected, want, sizeof(want));
     return tor_invalid("dim %d of %s must be %s, got %s", dim, what, want,

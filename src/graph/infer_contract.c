@@ -114,6 +114,7 @@ ToroidStatus tor_infer_attention(TorGraph *g, TorNode *node) {
         return tor_invalid("the heads of q, %" PRId64
                            ", must be a multiple of those of k, %" PRId64,
                            heads, groups);
+    tor_must_equal(g, tor_int_binary(g, TOR_INT_mod, q->dim[1], k->dim[1]), tor_int_const(g, 0));
     TorDim scores[4] = {q->dim[0], q->dim[1], q->dim[2], k->dim[2]};
     if (node->n_inputs > 3) TOR_TRY(check_mask(g, node, scores));
     TorDim dims[4] = {tor_dims_merge(g, q->dim[0], k->dim[0]), q->dim[1], q->dim[2], v->dim[3]};
@@ -168,6 +169,8 @@ static ToroidStatus conv_weight(TorGraph *g, const TorNode *node, const Conv *c,
     if (tor_int_known(g, c->transposed ? x->dim[1] : w->dim[0], &split) && split % c->groups)
         return tor_invalid("channels must be a multiple of groups, %" PRId64 ", got %" PRId64,
                            c->groups, split);
+    tor_must_equal(g, tor_int_binary(g, TOR_INT_mod, c->transposed ? x->dim[1] : w->dim[0], groups),
+                   tor_int_const(g, 0));
     if (c->transposed) {
         TOR_TRY(tor_need_dim(g, node, 1, "w", 0, x->dim[1]));
         *channels = tor_int_mul(g, w->dim[1], groups);

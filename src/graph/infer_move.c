@@ -119,12 +119,19 @@ ToroidStatus tor_infer_index_select(TorGraph *g, TorNode *node) {
     return TOROID_OK;
 }
 
+/// `index` is no larger than x along the axes that it does not index.
+static void others_must_fit(TorGraph *g, const TorValue *x, const TorValue *index, int axis) {
+    for (int d = 0; d < x->rank; ++d)
+        if (d != axis) tor_must_fit(g, index->dim[d], x->dim[d]);
+}
+
 ToroidStatus tor_infer_gather(TorGraph *g, TorNode *node) {
     const TorValue *x = tor_in(node, 0), *index = tor_in(node, 1);
     int axis;
     TOR_TRY(tor_need_axis(node, x->rank, &axis));
     TOR_TRY(tor_need_index(g, node, 1, "index"));
     TOR_TRY(tor_need_rank(g, node, 1, "index", x->rank, x->rank));
+    others_must_fit(g, x, index, axis);
     tor_graph_set_type(node->outputs[0], x->dtype, x->rank, index->dim);
     return TOROID_OK;
 }
@@ -194,8 +201,7 @@ ToroidStatus tor_infer_index_put(TorGraph *g, TorNode *node) {
 }
 
 // `source` has the dims of x except along `axis`, where it has `size` (TOR_NO_DIM: any).
-static ToroidStatus check_source(const TorGraph *g, const TorNode *node, int i, int axis,
-                                 TorDim size) {
+static ToroidStatus check_source(TorGraph *g, const TorNode *node, int i, int axis, TorDim size) {
     const TorValue *x = tor_in(node, 0);
     TOR_TRY(tor_need_dtype(g, node, i, "source", x->dtype));
     TOR_TRY(tor_need_rank(g, node, i, "source", x->rank, x->rank));
@@ -226,6 +232,7 @@ ToroidStatus tor_infer_slice_scatter(TorGraph *g, TorNode *node) {
         return tor_invalid("attribute start is missing or no dim");
     if (step <= 0) return tor_invalid("attribute step must be positive, got %" PRId64, step);
     TOR_TRY(check_source(g, node, 1, axis, TOR_NO_DIM));
+    tor_must_contain(g, start->dim, tor_in(node, 1)->dim[axis], step, tor_in(node, 0)->dim[axis]);
     return like_x(node);
 }
 
@@ -239,6 +246,7 @@ ToroidStatus tor_infer_scatter(TorGraph *g, TorNode *node) {
     TOR_TRY(tor_need_dtype(g, node, 2, "source", x->dtype));
     TOR_TRY(tor_need_rank(g, node, 2, "source", x->rank, x->rank));
     for (int d = 0; d < x->rank; ++d) TOR_TRY(tor_need_dim(g, node, 2, "source", d, index->dim[d]));
+    others_must_fit(g, x, index, axis);
     TOR_TRY(need_reduce(reduce));
     return like_x(node);
 }

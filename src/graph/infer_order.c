@@ -33,6 +33,7 @@ static ToroidStatus need_k(TorGraph *g, TorNode *node, int64_t least, TorDim *k)
     TOR_TRY(tor_need_axis(node, x->rank, &axis));
     TOR_TRY(tor_need_dims(g, node, TOR_ATTR_dims, 1, &dims, NULL));
     *k = dims[0];
+    tor_must_fit(g, *k, x->dim[axis]);
     if (!tor_int_known(g, *k, &count)) return TOROID_OK;
     if (count < least || (tor_int_known(g, x->dim[axis], &size) && count > size))
         return tor_invalid("k must be in [%" PRId64 ", size of dim %d], got %" PRId64, least, axis,

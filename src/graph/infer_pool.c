@@ -64,6 +64,11 @@ static void resized(TorNode *node, const TorDim *sizes) {
     for (int i = 2; i < x->rank; ++i) out->dim[i] = sizes[i - 2];
 }
 
+/// Has a pixel at least.
+static void must_be_image(TorGraph *g, const TorValue *x) {
+    for (int d = 2; d < x->rank; d++) tor_must_fit(g, tor_int_const(g, 1), x->dim[d]);
+}
+
 ToroidStatus tor_infer_resize(TorGraph *g, TorNode *node) {
     const TorValue *x = tor_in(node, 0);
     const TorAttr *scales = tor_attr(node, TOR_ATTR_scales);
@@ -73,6 +78,7 @@ ToroidStatus tor_infer_resize(TorGraph *g, TorNode *node) {
     if (!scales || scales->kind != TOR_ATTR_BLOB ||
         scales->count != (x->rank - 2) * (int)sizeof(double))
         return tor_invalid("attribute scales must hold a double a spatial dim");
+    must_be_image(g, x);
     resized(node, sizes);
     return TOROID_OK;
 }
@@ -85,6 +91,7 @@ ToroidStatus tor_infer_grid_sample(TorGraph *g, TorNode *node) {
     TOR_TRY(tor_need_dtype(g, node, 1, "grid", x->dtype));
     TOR_TRY(tor_need_dim(g, node, 1, "grid", 0, x->dim[0]));
     TOR_TRY(tor_need_dim(g, node, 1, "grid", x->rank - 1, tor_int_const(g, x->rank - 2)));
+    must_be_image(g, x);
     resized(node, grid->dim + 1);
     return TOROID_OK;
 }

@@ -16,7 +16,7 @@ static ToroidStatus softmax(TorGraph *g, TorNode *node) {
 ToroidStatus tor_infer_softmax(TorGraph *g, TorNode *node) { return softmax(g, node); }
 ToroidStatus tor_infer_log_softmax(TorGraph *g, TorNode *node) { return softmax(g, node); }
 
-static ToroidStatus check_weight(const TorGraph *g, const TorNode *node, int i, const char *what,
+static ToroidStatus check_weight(TorGraph *g, const TorNode *node, int i, const char *what,
                                  int count) {
     const TorValue *x = tor_in(node, 0);
     TOR_TRY(tor_need_rank(g, node, i, what, count, count));

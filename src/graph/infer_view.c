@@ -16,6 +16,7 @@ ToroidStatus tor_infer_view(TorGraph *g, TorNode *node) {
                            " elements of x, %s, got %" PRId64,
                            before, tor_type_print(g, x, text, sizeof(text)), after);
     }
+    tor_must_equal(g, tor_int_product(g, x->dim, x->rank), tor_int_product(g, dims, rank));
     tor_graph_set_type(node->outputs[0], x->dtype, rank, dims);
     return TOROID_OK;
 }
@@ -44,7 +45,11 @@ ToroidStatus tor_infer_expand(TorGraph *g, TorNode *node) {
         return tor_invalid("attribute dims must have at least %d items, got %d", x->rank, rank);
     for (int i = 0; i < x->rank; ++i) {
         TorDim from = x->dim[i], to = dims[rank - x->rank + i];
-        if (tor_int_is(g, from, 1) || !tor_dims_clash(g, from, to)) continue;
+        if (tor_int_is(g, from, 1)) continue;
+        if (!tor_dims_clash(g, from, to)) {
+            tor_must_equal(g, from, to);  // what may be 1 is not expanded: strides are fixed now
+            continue;
+        }
         char text[128], size[32];
         tor_int_print(g, to, size, sizeof(size));
         return tor_invalid("dim %d of x, %s, cannot be expanded to %s", i,
@@ -79,6 +84,7 @@ ToroidStatus tor_infer_slice(TorGraph *g, TorNode *node) {
                                " leave axis %d of size %" PRId64,
                                n, first, step, axis, whole);
     }
+    tor_must_contain(g, start->dim, *size, step, x->dim[axis]);
     tor_graph_set_type(out, x->dtype, x->rank, x->dim);
     out->dim[axis] = *size;
     return TOROID_OK;

@@ -43,7 +43,7 @@ ToroidStatus tor_need_index(const TorGraph *g, const TorNode *node, int i,
                             const char *what);  ///< int64 or int32
 ToroidStatus tor_need_dtype(const TorGraph *g, const TorNode *node, int i, const char *what,
                             TorDtype dtype);
-ToroidStatus tor_need_dim(const TorGraph *g, const TorNode *node, int i, const char *what, int dim,
+ToroidStatus tor_need_dim(TorGraph *g, const TorNode *node, int i, const char *what, int dim,
                           TorDim expected);
 /// count -1: any. `*n` may be NULL.
 ToroidStatus tor_need_ints(const TorNode *node, TorAttrKey key, int count, const int64_t **ints,
@@ -63,6 +63,11 @@ bool tor_dims_clash(const TorGraph *g, TorDim a, TorDim b);
 TorDim tor_dims_merge(const TorGraph *g, TorDim a, TorDim b);
 /// Product of dims if all are known.
 bool tor_dims_numel(const TorGraph *g, const TorDim *dims, int rank, int64_t *numel);
+/// What must hold of sizes that a run may be the first to know; noted where the graph is unguarded.
+void tor_must_equal(TorGraph *g, TorDim a, TorDim b);
+void tor_must_fit(TorGraph *g, TorDim size, TorDim room);  ///< size <= room
+/// `n` items from `start` with `step` lie in [0, whole).
+void tor_must_contain(TorGraph *g, TorDim start, TorDim n, int64_t step, TorDim whole);
 /// Numpy broadcast of `dims` into `rank`/`out` (which grow).
 /// @return TOROID_INVALID if sizes known now do not broadcast
 ToroidStatus tor_dims_broadcast(TorGraph *g, const TorDim *dims, int n, TorDim *out, int *rank);

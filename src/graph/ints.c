@@ -128,7 +128,7 @@ static bool nonneg(const TorGraph *g, TorDim dim) { return g->ints->nonneg[dim];
 
 // ---------------------------------------------------------------- one operation on numbers
 
-typedef enum { GOOD, OVERFLOWS, CLASHES, OUTSIDE, NEGATIVE_POWER } Outcome;
+typedef enum { GOOD, OVERFLOWS, CLASHES, DIFFERS, OUTSIDE, NEGATIVE_POWER } Outcome;
 
 static int64_t floor_div(int64_t a, int64_t b) {
     int64_t q = a / b;
@@ -164,6 +164,7 @@ static inline Outcome apply(TorIntOp op, int64_t a, int64_t b, int64_t *out) {
             *out = a == 1 ? b : a;
             return a == b || a == 1 || b == 1 ? GOOD : CLASHES;
         case TOR_INT_within: *out = a; return a <= b ? GOOD : OUTSIDE;
+        case TOR_INT_same: *out = a; return a == b ? GOOD : DIFFERS;
         case TOR_INT_eq: *out = a == b; return GOOD;
         case TOR_INT_ne: *out = a != b; return GOOD;
         case TOR_INT_lt: *out = a < b; return GOOD;
@@ -449,6 +450,7 @@ TorDim tor_int_binary(TorGraph *g, TorIntOp op, TorDim a, TorDim b) {
         case TOR_INT_max: return make_extreme(g, op, a, b);
         case TOR_INT_broadcast: return make_broadcast(g, a, b);
         case TOR_INT_within: return make_within(g, a, b);
+        case TOR_INT_same: return a == b ? a : raw(g, op, TOR_MIN(a, b), TOR_MAX(a, b));
         case TOR_INT_eq:
         case TOR_INT_ne:
         case TOR_INT_lt:
@@ -471,6 +473,8 @@ static ToroidStatus explain(const TorGraph *g, uint32_t i, Outcome outcome, int6
     tor_int_print(g, i, text, sizeof(text));
     if (outcome == CLASHES)
         return tor_invalid("sizes %" PRId64 " and %" PRId64 " do not broadcast: %s", a, b, text);
+    if (outcome == DIFFERS)
+        return tor_invalid("sizes %" PRId64 " and %" PRId64 " must be equal: %s", a, b, text);
     if (outcome == OUTSIDE)
         return tor_invalid_data("out of bounds: %" PRId64 " is over %" PRId64 ": %s", a, b, text);
     if (outcome == NEGATIVE_POWER)

@@ -83,6 +83,7 @@ static void put_int(TorText *t, const TorGraph *g, TorDim dim, int outer) {
         case TOR_INT_max: put_call(t, g, "max", x); return;
         case TOR_INT_broadcast: put_call(t, g, "broadcast", x); return;
         case TOR_INT_within: put_call(t, g, "within", x); return;
+        case TOR_INT_same: put_call(t, g, "same", x); return;
         default: break;
     }
     int own = precedence(x->op);

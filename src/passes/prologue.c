@@ -202,6 +202,7 @@ static ToroidStatus extract(TorGraph *g, TorPrologue *prologue, TorValue *v) {
     r->key[0] = 14695981039346656037u;
     r->key[1] = 0x84222325cbf29ce4u;
     TOR_TRY(tor_graph_create(&r->graph));
+    r->graph->unguarded = g->unguarded;
     Clone c = {.prologue = prologue, .from = g, .to = r->graph, .result = r};
     TorValue *out, *input;
     ToroidStatus status = clone_value(&c, v, &out);

@@ -329,6 +329,90 @@ static void test_wrong_runs(void **state) {
     toroid_executable_destroy(&e);
 }
 
+#define I toroid_int
+#define GIVE(name, ...)                                           \
+    return toroid_graph_call(g, name, (ToroidArg[]){__VA_ARGS__}, \
+                             COUNT(((ToroidArg[]){__VA_ARGS__})), results, n)
+#define BUILD(name)                                                          \
+    static ToroidStatus name(ToroidGraph *g, ToroidValue *x, ToroidValue *y, \
+                             ToroidValue **results, int n)
+BUILD(mm) { GIVE("aten.mm.default", T(x), T(y)); }
+BUILD(bmm_of_rows) {
+    ToroidValue *a, *b;
+    OK(toroid_graph_call(g, "aten.unsqueeze.default", (ToroidArg[]){T(x), I(1)}, 2, &a, 1));
+    OK(toroid_graph_call(g, "aten.unsqueeze.default", (ToroidArg[]){T(y), I(2)}, 2, &b, 1));
+    GIVE("aten.bmm.default", T(a), T(b));
+}
+BUILD(cat) {
+    ToroidArg both[] = {T(x), T(y)};
+    GIVE("aten.cat.default", toroid_list(both, 2), I(1));
+}
+BUILD(select_row) {
+    (void)y;
+    GIVE("aten.select.int", T(x), I(0), I(2));
+}
+BUILD(pairs) {
+    (void)y;
+    ToroidArg sizes[] = {I(2), I(-1)};
+    GIVE("aten.view.default", T(x), toroid_list(sizes, 2));
+}
+BUILD(expand) {
+    (void)y;
+    ToroidArg sizes[] = {I(4), I(3)};
+    GIVE("aten.expand.default", T(x), toroid_list(sizes, 2));
+}
+BUILD(crop) {
+    (void)y;
+    ToroidArg pads[] = {I(-1), I(-1)};
+    GIVE("aten.constant_pad_nd.default", T(x), toroid_list(pads, 2), toroid_float(0));
+}
+BUILD(copy) { GIVE("aten.copy_.default", T(x), T(y)); }
+BUILD(select_scatter) {
+    ToroidValue *row;
+    OK(toroid_graph_call(g, "aten.select.int", (ToroidArg[]){T(y), I(0), I(0)}, 3, &row, 1));
+    GIVE("aten.select_scatter.default", T(x), T(row), I(0), I(1));
+}
+
+/// Sizes that are open must fit together at each run: nothing is read or written beside a tensor.
+static void test_open_sizes(void **state) {
+    (void)state;
+    static const struct {
+        ToroidStatus (*build)(ToroidGraph *, ToroidValue *, ToroidValue *, ToroidValue **, int);
+        int64_t good[4], bad[4];  // rows and columns of x and y
+        const char *text;
+    } cases[] = {
+        {mm, {2, 3, 3, 4}, {2, 3, 2, 4}, "sizes 3 and 2 must be equal"},
+        {bmm_of_rows, {2, 3, 2, 3}, {2, 3, 3, 3}, "sizes 2 and 3"},
+        {cat, {2, 3, 2, 1}, {2, 3, 3, 1}, "sizes 2 and 3 must be equal"},
+        {select_row, {3, 2, 1, 1}, {2, 2, 1, 1}, "3 is over 2"},
+        {pairs, {2, 3, 1, 1}, {3, 3, 1, 1}, "sizes 9 and 8 must be equal"},
+        {expand, {4, 3, 1, 1}, {2, 3, 1, 1}, "sizes 2 and 4 must be equal"},
+        {crop, {2, 2, 1, 1}, {2, 1, 1, 1}, "0 is over -1"},
+        {copy, {3, 2, 3, 2}, {3, 2, 2, 2}, "sizes 3 and 2 must be equal"},
+        {select_scatter, {2, 3, 1, 3}, {1, 3, 1, 3}, "2 is over 1"},
+    };
+    float numbers[32] = {0}, answer[32];
+    for (int c = 0; c < COUNT(cases); c++) {
+        ToroidGraph *g;
+        OK(toroid_graph_create(&g));
+        ToroidValue *x = input(g, "x", TOROID_ANY_SIZE, TOROID_ANY_SIZE, false);
+        ToroidValue *y = input(g, "y", TOROID_ANY_SIZE, TOROID_ANY_SIZE, false), *result;
+        OK(cases[c].build(g, x, y, &result, 1));
+        ToroidExecutable *e = finish(g, &result, 1);
+        const int64_t *good = cases[c].good, *bad = cases[c].bad;
+        ToroidTensor in[] = {matrix(numbers, good[0], good[1]), matrix(numbers, good[2], good[3])};
+        ToroidTensor wrong[] = {matrix(numbers, bad[0], bad[1]), matrix(numbers, bad[2], bad[3])};
+        ToroidTensor out = {.data = answer};
+        OK(toroid_describe_outputs(e, in, 2, &out, 1));
+        OK(toroid_run(e, in, 2, &out, 1));
+        assert_int_not_equal(toroid_describe_outputs(e, wrong, 2, &out, 1), TOROID_OK);
+        if (!strstr(toroid_last_error(), cases[c].text)) fail_msg("%d: %s", c, toroid_last_error());
+        assert_int_not_equal(toroid_run(e, wrong, 2, &out, 1), TOROID_OK);
+        OK(toroid_run(e, in, 2, &out, 1));
+        toroid_executable_destroy(&e);
+    }
+}
+
 // An index out of range is a status of its own and writes nothing beyond the output.
 static void test_index_out_of_range(void **state) {
     (void)state;
@@ -413,6 +497,7 @@ int main(void) {
         cmocka_unit_test(test_wrong_inputs_of_graphs),
         cmocka_unit_test(test_wrong_calls),
         cmocka_unit_test(test_wrong_runs),
+        cmocka_unit_test(test_open_sizes),
         cmocka_unit_test(test_index_out_of_range),
         cmocka_unit_test(test_no_memory),
     };

@@ -170,6 +170,17 @@ static void test_within(void **state) {
     expect_eval_error(5, 4, TOROID_INVALID_DATA, "out of bounds: 5 is over 4: within(s0, s1)");
 }
 
+static void test_same(void **state) {
+    (void)state;
+    assert_int_equal(op(TOR_INT_same, s, s), s);
+    TorDim some = op(TOR_INT_same, s, t);
+    assert_int_equal(op(TOR_INT_same, t, s), some);
+    int64_t given[] = {4, 4, 1, 1}, values[64];
+    assert_int_equal(tor_int_eval(g, sizes, given, values), TOROID_OK);
+    assert_int_equal(values[some], 4);
+    expect_eval_error(3, 4, TOROID_INVALID, "sizes 3 and 4 must be equal: same(s0, s1)");
+}
+
 static void test_overflow_at_compile_time(void **state) {
     (void)state;
     TorDim sum = ADD(c(INT64_MAX), c(1));
@@ -246,6 +257,7 @@ int main(void) {
                                        TEST(test_eval),
                                        TEST(test_eval_errors),
                                        TEST(test_within),
+                                       TEST(test_same),
                                        TEST(test_overflow_at_compile_time),
                                        TEST(test_folding_keeps_values),
                                        TEST(test_many)};
