@@ -134,13 +134,40 @@ class _Lowering:
         except _Unknown:
             return str(_torch.expression(size))
 
-    def layout(self, tensor: torch.Tensor) -> tuple[str, list[Any]]:
+    def layout(self, node: Node) -> tuple[str, list[Any]]:
         """The strides that eager gives an output: exact, or the order of dims, outermost first."""
+        strides = node.meta["val"].stride()
         try:
-            return "strides", [self.size(s) for s in tensor.stride()]
+            known = self.input_strides(_torch.base_of(node))
+            return "strides", [self.stride(known, dim, s) for dim, s in enumerate(strides)]
         except _Unknown:
-            hints = [_torch.hint(s) for s in tensor.stride()]
+            hints = [_torch.hint(s) for s in strides]
             return "order", sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim))
+
+    def stride(self, known: dict[Any, Any], dim: int, stride: Any) -> Any:
+        expr = _torch.expression(stride)
+        for key in ((dim, expr), expr):
+            if key in known:
+                return known[key]
+        return self.size(stride)
+
+    def input_strides(self, base: Node) -> dict[Any, Any]:
+        """What the graph calls the strides of an input that are not known yet.
+
+        By expression, and by dim and expression: a view that keeps a stride has the same one.
+        """
+        val = base.meta.get("val")
+        if base not in self.numbers or not isinstance(val, torch.Tensor):
+            return {}
+        strides = [_torch.expression(s) for s in val.stride()]
+        if _torch.is_row_major(val) or all(isinstance(s, int) for s in strides):
+            return {}
+        known: dict[Any, Any] = {}
+        for dim, stride in enumerate(strides):
+            named = self.graph.call("aten.sym_stride.int", (self.env[base], dim), {}, base.name)
+            known[dim, stride] = named
+            known.setdefault(stride, named)
+        return known
 
     def learn(self, sizes: Iterable[Any]) -> None:
         """Keep the symbols among sizes that an input has just defined."""
@@ -458,7 +485,7 @@ class _Lowering:
             returned.append(value)
             val = source.meta.get("val")
             own = source.op == "placeholder" or not isinstance(val, torch.Tensor)
-            layouts.append(None if own else self.layout(val))
+            layouts.append(None if own else self.layout(source))
         writes = [(value, number) for number, value in self.writes.items()]
         try:
             self.graph.set_outputs(returned, layouts, writes)

@@ -172,3 +172,23 @@ def test_copies_that_change_nothing_have_memory_of_their_own(dynamic):
         assert x.untyped_storage().data_ptr() not in memory
         for got, want in zip(results, f(x), strict=True):
             same_tensor(got, want)
+
+
+KEEPING = {
+    "reshape": lambda x: x.reshape(x.shape),
+    "broadcast": lambda x: torch.broadcast_to(x, x.shape),
+    "chunk": lambda x: x.chunk(1)[0],
+    "twice": lambda x: x.t().t() if x.dim() == 2 else x.t(),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("f", KEEPING.values(), ids=KEEPING)
+def test_a_part_as_it_is(f, dynamic):
+    """It came back as the first elements of the memory that it is a part of."""
+    whole = torch.arange(60.0)
+    part = whole.view(6, 10)[1:5, 2:7]
+    for x in (whole[3:50:2], part, part[:, ::2], part.t(), part[:, :1].expand(4, 5)):
+        (got,), want = run(lambda x: (f(x),), x, dynamic=dynamic), f(x)
+        same_tensor(got, want)
+        assert got.data_ptr() == want.data_ptr()
