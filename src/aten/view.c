@@ -305,8 +305,9 @@ static ToroidStatus import_channel_shuffle(TorCall *c) {
         return tor_im_refuse_arg(c, 0, "rank %d is not supported", x->rank);
     TorDim split[TOR_MAX_RANK] = {x->dim[0], groups, tor_int_floordiv(c->g, x->dim[1], groups)};
     for (int i = 2; i < x->rank; i++) split[i + 1] = x->dim[i];
-    return RETURN(tor_im_view(c, tor_im_transpose(c, tor_im_view(c, x, x->rank + 1, split), 1, 2),
-                              x->rank, x->dim));
+    TorValue *swapped = tor_im_transpose(c, tor_im_view(c, x, x->rank + 1, split), 1, 2);
+    // Memory of its own in eager, one group or not.
+    return RETURN(tor_im_contiguous(c, tor_im_view(c, swapped, x->rank, x->dim)));
 }
 
 // ---------------------------------------------------------------- strides

@@ -163,6 +163,7 @@ def test_copies_that_change_nothing_have_memory_of_their_own(dynamic):
             torch.roll(x, 25),
             torch.roll(x, 5, 0),
             F.pixel_shuffle(x[None], 1),
+            F.channel_shuffle(x[None], 1),
         )
 
     for x in (gaps.as_strided((5, 5), (10, 2)), torch.arange(25.0).reshape(5, 5)):
