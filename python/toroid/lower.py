@@ -138,7 +138,7 @@ class _Lowering:
         """The strides that eager gives an output: exact, or the order of dims, outermost first."""
         strides = node.meta["val"].stride()
         try:
-            known = self.input_strides(_torch.base_of(node))
+            known = self.input_strides(node)
             return "strides", [self.stride(known, dim, s) for dim, s in enumerate(strides)]
         except _Unknown:
             hints = [_torch.hint(s) for s in strides]
@@ -151,11 +151,16 @@ class _Lowering:
                 return known[key]
         return self.size(stride)
 
-    def input_strides(self, base: Node) -> dict[Any, Any]:
-        """What the graph calls the strides of an input that are not known yet.
+    def input_strides(self, view: Node) -> dict[Any, Any]:
+        """What the graph calls the strides, not known yet, of the input that `view` shows.
 
         By expression, and by dim and expression: a view that keeps a stride has the same one.
         """
+        base = _torch.base_of(view)
+        while view is not base:
+            if _torch.reads_memory(view.target):
+                return {}  # an as_strided has strides of its own
+            view = view.args[0]
         val = base.meta.get("val")
         if base not in self.numbers or not isinstance(val, torch.Tensor):
             return {}
@@ -186,6 +191,8 @@ class _Lowering:
             return None
         if isinstance(val, torch.Tensor):
             return self.add_tensor(node.name, val, number in self.frozen)
+        known = _torch.known_number(val)
+        val = val if known is None else known  # what guards have fixed meanwhile
         if isinstance(val, torch.SymInt):
             if _torch.is_ragged(val):
                 raise NotLowerable(f"input {node.name}: a ragged size of a nested tensor")

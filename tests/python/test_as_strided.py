@@ -126,3 +126,17 @@ def test_an_empty_view_may_begin_at_the_end(dynamic):
 @DYNAMIC
 def test_of_an_empty_tensor_in_a_memory(dynamic):
     check(lambda x: x.as_strided((2, 3), (3, 1)) + 1, [(BASE[6:6],)], dynamic)
+
+
+@DYNAMIC
+@pytest.mark.parametrize("x", [BASE[7], BASE[3:50:2], BASE[:60].view(3, 4, 5).permute(2, 0, 1)[1:]])
+def test_a_stride_that_guards_have_fixed(x, dynamic):
+    """The stride 1 is an input of the graph that a guard makes a number."""
+
+    def f(x):
+        return x.as_strided((2,), (1,), x.storage_offset())
+
+    torch._dynamo.reset()
+    ours = torch.compile(f, backend="toroid", dynamic=dynamic)(x)  # Dynamo may leave it to eager
+    assert_same(ours, f(x))
+    assert ours.data_ptr() == f(x).data_ptr()
