@@ -184,14 +184,17 @@ class Profile:
         return {"traceEvents": events, "displayTimeUnit": "ms"}
 
     def save_trace(self, path: str | Path) -> None:
-        """Write `trace` as JSON, whole or not at all.
+        """Write `trace` as JSON: a file whole or not at all, a pipe or device as it stands.
 
         Raises
         ------
         OSError
             If the file cannot be written.
         """
-        path = Path(path)
+        path = Path(path).resolve()  # a link stays one
+        if path.exists() and not path.is_file():
+            path.write_text(json.dumps(self.trace()))
+            return
         part = path.with_name(path.name + ".part")
         try:
             part.write_text(json.dumps(self.trace()))

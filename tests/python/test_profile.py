@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import threading
 
 import pytest
@@ -178,6 +180,20 @@ def test_a_trace_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(OSError):
         p.save_trace(target)
     assert [f.name for f in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_trace_goes_where_the_path_leads(tmp_path):
+    """The file took the place of links and devices, /dev/null among them."""
+    p = profile(nn.Linear(8, 8), torch.randn(3, 8))
+    link, pipe = tmp_path / "link.json", tmp_path / "pipe"
+    link.symlink_to("trace.json")
+    p.save_trace(link)
+    assert link.is_symlink() and json.loads((tmp_path / "trace.json").read_text())
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        p.save_trace(pipe)
+        assert json.loads(reader.communicate(timeout=60)[0]) == p.trace()
+    assert pipe.is_fifo()
 
 
 def test_one_profile_at_a_time():
