@@ -1,5 +1,6 @@
 #include "backend/store.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -189,7 +190,8 @@ static uint64_t limit(void) {
     errno = 0;
     double number = strtod(text, &end);
     static const char units[] = "KMG";
-    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    const int letter = toupper((unsigned char)*end);
+    const char *unit = letter ? strchr(units, letter) : NULL;
     if (unit) {
         number *= (double)((uint64_t)1 << (10 * (unit - units + 1)));
         end++;

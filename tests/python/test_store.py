@@ -160,6 +160,14 @@ def test_a_wrong_limit(folder, monkeypatch, capfd):
     assert len(files(folder)) == 1
 
 
+@pytest.mark.parametrize("limit", ["0 ", "0 G", "0B", "-1", "nan"])
+def test_a_wrong_limit_is_no_limit_of_nothing(folder, monkeypatch, limit):
+    """A space behind the number was a unit of a tebibyte."""
+    monkeypatch.setenv("TOROID_CACHE_SIZE", limit)
+    assert check(layer()) > 0
+    assert len(files(folder)) == 1
+
+
 PROGRAM = """
 import sys, torch, toroid
 from torch import nn
