@@ -113,7 +113,7 @@ void tor_store_unmap(TorStored *stored) {
 TorStored tor_store_find(TorContentKey key, size_t bytes) {
     char path[PATH_BYTES];
     if (!file_path(path, key)) return (TorStored){0};
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);  // a pipe would wait
     if (file < 0) {
         if (errno != ENOENT) tell("open", path, errno);
         return (TorStored){0};

@@ -131,6 +131,16 @@ def test_a_symbolic_link_is_not_followed(folder, tmp_path):
     assert not path.is_symlink() and target.exists()
 
 
+def test_a_pipe_in_place_of_a_file(folder):
+    """Opening it waited for a writer."""
+    check(layer())
+    (name,) = files(folder)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert check(layer()) > 0
+    assert (folder / name).is_file()
+
+
 def test_least_recently_used_goes_first(folder, monkeypatch):
     models = [layer(seed) for seed in range(3)]
     names = []
