@@ -149,8 +149,9 @@ static inline ToroidArg toroid_named(const char *name, ToroidArg arg) {
 /// promotion of types and rules for shapes are PyTorch's.
 /// @param args     positional, then keyword arguments; borrowed for the call
 /// @param results  room for `n_results` tensors; items that the operator does not compute are NULL
-/// @return TOROID_UNSUPPORTED where no kernel or importer serves the call, TOROID_INVALID where
-///         PyTorch would refuse it or it gives another number of tensors; the graph is as before
+/// @return TOROID_UNSUPPORTED where no kernel or importer serves the call, which may be because its
+///         arguments are wrong; TOROID_INVALID where shapes do not fit or it gives another number
+///         of tensors. The graph then means what it did; nodes that nothing uses may be left in it
 TOROID_API ToroidStatus toroid_graph_call(ToroidGraph *graph, const char *op, const ToroidArg *args,
                                           int n_args, ToroidValue **results, int n_results);
 
