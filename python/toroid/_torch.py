@@ -351,13 +351,10 @@ def unwrap_effects(gm: GraphModule) -> set[torch.fx.Node]:
             continue
         token, target, *args = node.args
         if token.op != "placeholder" or target._schema.returns:
-            continue
+            continue  # without results, all users ask for the token
         with gm.graph.inserting_before(node):
             call = gm.graph.call_function(target, tuple(args), node.kwargs)
         call.meta = {**node.meta, "val": None}
-        if any(user.args[1] != 0 for user in node.users):
-            gm.graph.erase_node(call)
-            continue
         for user in list(node.users):
             user.replace_all_uses_with(token)
             gm.graph.erase_node(user)

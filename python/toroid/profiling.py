@@ -124,14 +124,14 @@ class Profile:
         rows = [("time ms", "share", "runs", "us/run", "rate", "of peak", "result", "work, kernel")]
         for step in steps:
             peak = flops * step.threads if step.flops else size
-            unit, scale = ("GFLOP/s", 1e9) if step.flops else ("GB/s", 1e9)
+            unit = "GFLOP/s" if step.flops else "GB/s"
             rows.append(
                 (
                     f"{step.seconds * 1e3:.3f}",
                     f"{step.seconds / whole:.1%}" if whole else "",
                     str(step.runs),
                     f"{step.seconds / step.runs * 1e6:.1f}",
-                    "" if step.external else f"{step.rate / scale:.1f} {unit}",
+                    "" if step.external else f"{step.rate / 1e9:.1f} {unit}",
                     "" if step.external else f"{step.rate / peak:.0%}",
                     step.shape,
                     f"{step.work}  {step.kernel}",

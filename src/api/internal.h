@@ -8,7 +8,7 @@
 struct ToroidGraph {
     TorGraph *g;
     TorValue **known;  ///< by id: values that the user was given
-    size_t n_known, known_capacity;
+    size_t known_capacity;
     bool finished;  ///< outputs are set
 };
 

@@ -118,15 +118,20 @@ static ToroidStatus sources_of(TorCall *call, size_t r, TorFrozenState **out) {
     return TOROID_OK;
 }
 
+/// What depends on constants alone is in no table.
+static TorFrozenEntry *find(const Missing *m) {
+    const TorPrologueResult *result = result_of(m);
+    int n = (int)result->n_sources;
+    return n ? tor_frozen_find(result->key, m->sources, n) : NULL;
+}
+
 /// Takes what the table has; the rest is listed.
 static ToroidStatus look_up(TorCall *call, TorFrozenEntry **entries, Missing *missing,
                             size_t *count) {
     for (size_t r = 0; r < call->exe->prologue.count; r++) {
-        const TorPrologueResult *result = &call->exe->prologue.results[r];
         Missing m = {.call = call, .result = r};
         TOR_TRY(sources_of(call, r, &m.sources));
-        int n = (int)result->n_sources;
-        if (n) entries[r] = tor_frozen_find(result->key, m.sources, n);
+        entries[r] = find(&m);
         if (entries[r])
             tor_free(m.sources);
         else
@@ -150,9 +155,7 @@ ToroidStatus tor_frozen_make(TorCall *call, TorFrozenEntry **entries) {
     for (size_t i = 0; i < count && status == TOROID_OK; i++) {
         Missing *m = &missing[i];
         // Equal work over equal tensors is done once.
-        if (result_of(m)->n_sources)
-            entries[m->result] =
-                tor_frozen_find(result_of(m)->key, m->sources, (int)result_of(m)->n_sources);
+        entries[m->result] = find(m);
         if (entries[m->result]) continue;
         wrote |= is_stored(m) && !m->stored.data;
         status = make(m, &entries[m->result]);

@@ -115,22 +115,20 @@ ToroidStatus tor_frozen_set_find(TorCall *call) {
     return TOROID_OK;
 }
 
-static void forget(uint64_t uid) {
-    pthread_mutex_lock(&watch_lock);
-    for (TorExecutable *exe = watched; exe; exe = exe->next) {
-        pthread_mutex_lock(&exe->lock);
-        TorFrozenSet *dead = unlink_sets(exe, NULL, uid);
-        pthread_mutex_unlock(&exe->lock);
-        free_list(exe, dead);
-    }
-    pthread_mutex_unlock(&watch_lock);
-}
-
 void tor_frozen_each_watched(void (*fn)(TorExecutable *exe, void *user), void *user) {
     pthread_mutex_lock(&watch_lock);
     for (TorExecutable *exe = watched; exe; exe = exe->next) fn(exe, user);
     pthread_mutex_unlock(&watch_lock);
 }
+
+static void forget_in(TorExecutable *exe, void *user) {
+    pthread_mutex_lock(&exe->lock);
+    TorFrozenSet *dead = unlink_sets(exe, NULL, *(uint64_t *)user);
+    pthread_mutex_unlock(&exe->lock);
+    free_list(exe, dead);
+}
+
+static void forget(uint64_t uid) { tor_frozen_each_watched(forget_in, &uid); }
 
 void tor_frozen_watch(TorExecutable *exe) {
     tor_frozen_listen(forget);

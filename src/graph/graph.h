@@ -334,6 +334,8 @@ ToroidStatus tor_graph_verify(TorGraph *g);
 /// A table for people: "%7  linear  float32[1, s0, 768]  %3 %5 %6  name=..". Text is malloc-like:
 /// free with tor_free(). Ints that are not constants print as s0, s1... (inputs) or expressions.
 ToroidStatus tor_graph_print(const TorGraph *g, char **text);
+/// "float32[s0, 768]" into `text`; returns text.
+const char *tor_type_print(const TorGraph *g, const TorValue *value, char *text, size_t bytes);
 /// "s0*2" into `text`; returns text.
 const char *tor_int_print(const TorGraph *g, TorDim dim, char *text, size_t bytes);
 

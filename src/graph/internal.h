@@ -76,8 +76,6 @@ ToroidStatus tor_dims_broadcast(TorGraph *g, const TorDim *dims, int n, TorDim *
 
 const char *tor_attr_name(TorAttrKey key);
 ToroidStatus tor_attrs_copy(TorGraph *g, TorNode *node, const TorAttr *attrs, int n);
-/// "float32[s0, 768]" into `text`; returns text.
-const char *tor_type_print(const TorGraph *g, const TorValue *value, char *text, size_t bytes);
 
 /// By content. `weak` numbers compare by bits, so -0.0 is not 0.0 and a NaN equals itself.
 bool tor_attr_equal(const TorAttr *a, const TorAttr *b);

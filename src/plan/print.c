@@ -1,17 +1,8 @@
 // The table of steps.
+#include <string.h>
+
 #include "base/program.h"
 #include "plan/step.h"
-
-static void put_type(TorText *t, const TorPlan *plan, const TorNode *node) {
-    if (!node->n_outputs) return;
-    const TorValue *v = node->outputs[0];
-    tor_text_put(t, "%s[", tor_dtype_name(v->dtype));
-    for (int d = 0; d < v->rank; d++) {
-        char dim[64];
-        tor_text_put(t, "%s%s", d ? ", " : "", tor_int_print(plan->g, v->dim[d], dim, sizeof dim));
-    }
-    tor_text_put(t, "]");
-}
 
 void tor_step_put_work(TorText *t, const TorStep *step) {
     const TorNode *node = step->node;
@@ -38,7 +29,10 @@ ToroidStatus tor_plan_print(const TorPlan *plan, const TorContext *c, char **tex
         const TorRegionCall *call = c ? tor_context_calls(c, i, &regions) : NULL;
         tor_text_put(&t, "%4zu  %-10s %5" PRId64 "  %-40s  ", i, step->kind->name,
                      call ? call->items : (int64_t)0, kernel ? kernel : "");
-        put_type(&t, plan, step->node);
+        char type[512] = "";
+        if (step->node->n_outputs)
+            tor_type_print(plan->g, step->node->outputs[0], type, sizeof type);
+        tor_text_append(&t, type, strlen(type));
         tor_text_put(&t, "  ");
         tor_step_put_work(&t, step);
         tor_text_put(&t, "\n");
