@@ -18,7 +18,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 FAMILIES = $(sort $(patsubst tests/check/check_%.c,%,$(wildcard tests/check/check_*.c)))
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 
-.PHONY: help setup build demo test test-next check fuzz opinfo bench wheel lint format asan tsan clean
+.PHONY: help setup build demo test test-next check fuzz opinfo bench bench-setup wheel lint format asan tsan clean
 
 help:
 	@echo 'make setup    environment in $(VENV): PyTorch, Meson, pytest'
@@ -30,6 +30,7 @@ help:
 	@echo 'make fuzz     random graphs against eager; COUNT=20000 SEED=0'
 	@echo 'make opinfo   every operator sample of PyTorch; OPINFO="--ops add --jobs 8" picks some'
 	@echo 'make bench    models against eager and Inductor'
+	@echo 'make bench-setup  an environment of the engines to compare with, in .venv-bench'
 	@echo 'make wheel    a wheel in dist, its symbols and size checked'
 	@echo 'make lint     formatting, include order, names of kernels'
 	@echo 'make format   format the sources'
@@ -76,6 +77,14 @@ opinfo: build
 
 bench: build
 	$(PYTHON) bench/run.py
+
+# The engines that Toroid is measured beside, and the built package.
+bench-setup: $(VENV)/.ready
+	[ -x .venv-bench/bin/python ] || python3 -m venv .venv-bench
+	.venv-bench/bin/python -m pip install -q torch==2.13.0 transformers onnx onnxscript onnxruntime \
+	    openvino meson meson-python ninja matplotlib
+	PATH=$(abspath .venv-bench)/bin:$$PATH .venv-bench/bin/python -m pip install -q \
+	    --no-build-isolation --no-deps --force-reinstall .
 
 # The limited API is a promise to later Pythons, so what the extension asks of Python is checked.
 wheel: $(VENV)/.ready

@@ -8,6 +8,7 @@
 
 #include "backend/internal.h"
 #include "base/alloc.h"
+#include "base/slab.h"
 
 enum { BUCKETS = 4096, SAMPLES = 5 };
 
@@ -78,7 +79,7 @@ static void drop_reference(TorFrozenEntry *e) {
     if (e->stored.data)
         tor_store_unmap(&e->stored);
     else
-        tor_free(e->data);
+        tor_slab_free(e->data);
     tor_free(e);
 }
 
@@ -128,7 +129,7 @@ static void count_entry(const TorFrozenEntry *e) {
 ToroidStatus tor_frozen_create(TorFrozenEntry **out, const uint64_t key[2],
                                const TorFrozenState *sources, int n_sources, size_t bytes) {
     TorFrozenEntry *e = new_entry(key, sources, n_sources);
-    if (e) e->data = tor_alloc_large(bytes);
+    if (e) e->data = tor_slab_alloc(bytes);
     if (!e || !e->data) {
         tor_free(e);
         return tor_no_memory();
@@ -160,7 +161,7 @@ ToroidStatus tor_frozen_adopt(TorFrozenEntry **out, const uint64_t key[2],
 }
 
 void tor_frozen_replace(TorFrozenEntry *entry, TorStored *stored) {
-    tor_free(entry->data);
+    tor_slab_free(entry->data);
     take_stored(entry, stored);
     pthread_mutex_lock(&lock);
     n_mapped += entry->stored.bytes;
