@@ -69,6 +69,7 @@ TOR_INLINE vf32 trunc_(vf32 x) { return vf32_sign_of(floor_(vf32_abs(x)), x); }
     FN(hardswish, 1, x *clamp_6(x + 3.0f) / 6.0f) \
     FN(copy, 1, x)
 
+#define UNROLLED _Pragma("GCC unroll 4")
 #define OPERAND_v(v, p, load) const vf32 v = load
 #define OPERAND_s(v, p, load) const vf32 v = v##_value
 #define ONE_v(v, p)
@@ -79,7 +80,7 @@ TOR_INLINE vf32 trunc_(vf32 x) { return vf32_sign_of(floor_(vf32_abs(x)), x); }
         ONE_##Y(y, b);                                                                    \
         ONE_##Z(z, c);                                                                    \
         int64_t i = 0;                                                                    \
-        for (; i + VF32 <= n; i += VF32) {                                                \
+        UNROLLED for (; i + VF32 <= n; i += VF32) {                                       \
             OPERAND_##X(x, a, vf32_load((const float *)a + i));                           \
             OPERAND_##Y(y, b, vf32_load((const float *)b + i));                           \
             OPERAND_##Z(z, c, vf32_load((const float *)c + i));                           \
