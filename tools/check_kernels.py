@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks every kernel's name against the grammar of docs/kernel-names.md.
+"""Checks every kernel's name against the grammar of docs/reference/kernel-names.md.
 
 Names come from the tables (kernels.inc), from TOR_KERNEL() in the sources, and, with --build, from
 the libraries themselves: there each function of a level's library is a kernel of that level.
@@ -58,7 +58,7 @@ def complaint_about(symbol: str, folder: str, level: str | None = None) -> str |
     """Return what is wrong with a kernel's name in a folder (and a level's library), or None."""
     parts = parse(symbol)
     if parts is None:
-        return f"{symbol} does not follow docs/kernel-names.md"
+        return f"{symbol} does not follow docs/reference/kernel-names.md"
     if parts["family"] not in FAMILIES.get(folder, [folder]):
         return f"{symbol}: {folder} has no family {parts['family']}"
     if level is not None and parts["isa"] in LEVELS and parts["isa"] != level:
@@ -86,7 +86,8 @@ def check_sources(root: Path) -> tuple[int, list[str]]:
             match = PREFIX.fullmatch(prefix)
             if match is None or match["family"] not in FAMILIES.get(folder, [folder]):
                 complaints.append(
-                    f"{file.relative_to(root)}: {prefix} does not follow docs/kernel-names.md"
+                    f"{file.relative_to(root)}: {prefix} does not follow"
+                    " docs/reference/kernel-names.md"
                 )
     return count, complaints
 

@@ -1,1 +1,1 @@
-"""Random graphs against eager; see docs/testing.md."""
+"""Random graphs against eager; see docs/reference/testing.md."""

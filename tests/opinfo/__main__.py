@@ -53,7 +53,9 @@ def parse() -> argparse.Namespace:
         metavar="JSON",
         help="show what such files say; runs nothing",
     )
-    parser.add_argument("--markdown", action="store_true", help="with --read: as docs/operators.md")
+    parser.add_argument(
+        "--markdown", action="store_true", help="with --read: as docs/reference/operators.md"
+    )
     parser.add_argument("--all", action="store_true", help="list ops that are fully native too")
     return parser.parse_args()
 
