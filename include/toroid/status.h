@@ -15,22 +15,30 @@ extern "C" {
 #define TOROID_API
 #endif
 
+/// How a call ended.
 typedef enum {
+    /// The results are there.
     TOROID_OK = 0,
-    TOROID_INVALID,      ///< the caller passed something wrong; the message says what was expected
-    TOROID_UNSUPPORTED,  ///< a correct request that this build or machine cannot serve: try the
-                         ///< next way
-    TOROID_NO_MEMORY,    ///< an allocation failed; nothing was lost and the call may be repeated
-    TOROID_FAILED,       ///< something outside the library failed (a callback, a file)
-    TOROID_INVALID_INDEX,  ///< an index in the data is out of range
-    TOROID_INVALID_DATA,   ///< other values in the data are wrong: an integer divisor of zero
+    /// The caller passed something wrong; the message says what was expected.
+    TOROID_INVALID,
+    /// A correct request that this build or machine cannot serve: try the next way.
+    TOROID_UNSUPPORTED,
+    /// An allocation failed; nothing was lost and the call may be repeated.
+    TOROID_NO_MEMORY,
+    /// Something outside the library failed (a callback, a file).
+    TOROID_FAILED,
+    /// An index in the data is out of range.
+    TOROID_INVALID_INDEX,
+    /// Other values in the data are wrong: an integer divisor of zero.
+    TOROID_INVALID_DATA,
 } ToroidStatus;
 
-/// Message of the last failure on this thread; "" if there was none. Borrowed until the next
-/// failure.
+/// Why the last failing call of this thread failed: what was named, what was expected, what came.
+/// @return "" if nothing failed yet; the library's, until the next failure on this thread
 TOROID_API const char *toroid_last_error(void);
 
-/// Name of a status: "ok", "invalid argument", ...
+/// A status in words, for messages.
+/// @return "ok", "invalid argument", ...; "unknown status" for a wrong number. Never freed
 TOROID_API const char *toroid_status_name(ToroidStatus status);
 
 #ifdef __cplusplus
