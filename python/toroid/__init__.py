@@ -19,12 +19,17 @@ def refresh(model: Any = None) -> None:
     """Make stale all that was made from weights; each is made again at its next use.
 
     Needed after writes that PyTorch's version counters do not see: through numpy, DLPack or raw
-    memory.
+    memory. Returns at once; the next call of each compiled model packs its weights again.
 
     Parameters
     ----------
     model : torch.nn.Module, optional
         Taken for readability: what was made from the weights of other models is stale too.
+
+    Examples
+    --------
+    >>> model.weight.detach().numpy()[:] = 0
+    >>> toroid.refresh(model)
     """
     _core.refresh()
 
@@ -44,8 +49,9 @@ def stats() -> dict[str, int]:
     Returns
     -------
     dict
-        ``frozen_entries``, ``frozen_bytes``, of them ``mapped_bytes`` from files of
-        TOROID_CACHE_DIR, and ``frozen_packs`` (packs made so far).
+        ``frozen_entries``, the results that are kept; ``frozen_bytes``, their memory in bytes;
+        ``mapped_bytes``, how much of it is mapped from files of TOROID_CACHE_DIR;
+        ``frozen_packs``, how many results were made since the process began.
     """
     return _core.stats()
 
@@ -53,9 +59,25 @@ def stats() -> dict[str, int]:
 def explain(model: Any, *inputs: Any, **kwargs: Any) -> Any:
     """Compile `model` for these inputs and report what runs natively, what does not, and why.
 
-    See Also
+    The model runs once, so that graphs after a graph break are seen too.
+
+    Parameters
+    ----------
+    model : callable
+        A module or function; compiled anew, whatever was compiled of it before.
+    *inputs, **kwargs
+        Its inputs.
+    options : dict, optional
+        As for ``torch.compile(..., options=...)``; not passed to the model.
+
+    Returns
+    -------
+    toroid.report.Explanation
+        Prints as a table.
+
+    Examples
     --------
-    toroid.report.explain : the same with its parameters described.
+    >>> print(toroid.explain(model, x))
     """
     from toroid.report import explain as run
 
@@ -69,6 +91,10 @@ def info() -> Any:
     -------
     toroid.machine.Info
         Prints as a few lines.
+
+    Examples
+    --------
+    >>> print(toroid.info())
     """
     from toroid.machine import info as look
 
@@ -81,7 +107,8 @@ def profile() -> Any:
     Returns
     -------
     toroid.profiling.Profile
-        A context manager that prints as a table and saves traces for Perfetto.
+        A context manager that prints as a table and saves traces for Perfetto. One block at a
+        time: entering a second one raises ValueError.
 
     Examples
     --------

@@ -41,7 +41,17 @@ class _Deferred:
 
 @dataclasses.dataclass(frozen=True)
 class External:
-    """An external node, for the report."""
+    """An external node, for the report.
+
+    Attributes
+    ----------
+    target : str
+        The call that PyTorch runs: "aten.linalg_matrix_exp.default".
+    origin : str
+        Name of its node in the captured graph.
+    reason : str
+        Why Toroid does not run it.
+    """
 
     target: str
     origin: str

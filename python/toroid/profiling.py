@@ -33,8 +33,9 @@ class Step:
     external : bool
         PyTorch runs it.
     runs : int
+        How often it ran inside the block.
     seconds : float
-        Of all runs.
+        Of all runs together.
     threads : int
         Most that a run might use.
     """

@@ -156,7 +156,19 @@ def publish(report: GraphReport) -> None:
 
 @contextlib.contextmanager
 def listen() -> Iterator[list[GraphReport]]:
-    """Collect the reports of graphs compiled inside."""
+    """Collect the reports of graphs compiled inside the block, of all models.
+
+    Yields
+    ------
+    list of GraphReport
+        Grows as graphs are compiled.
+
+    Examples
+    --------
+    >>> with toroid.report.listen() as graphs:
+    ...     compiled(x)
+    >>> print(len(graphs), "graphs")
+    """
     reports: list[GraphReport] = []
     _listeners.append(reports)
     try:
