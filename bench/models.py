@@ -140,3 +140,19 @@ MODELS = {
         efficientnet,
     )
 }
+
+#: For tables and pictures.
+TITLES = {
+    "bert": "BERT base, 1 x 128 tokens",
+    "minilm": "MiniLM, 8 x 128 tokens",
+    "gpt2": "GPT-2, 1 x 128 tokens",
+    "llama": "Llama, 12 layers of 1,024, 1 x 128 tokens",
+    "t5": "T5-small, 128 and 16 tokens",
+    "t5_short": "T5-small, 14 and 4 tokens",
+    "vit": "ViT base, 224 x 224",
+    "swin": "Swin-T, 224 x 224",
+    "convnext": "ConvNeXt-T, 224 x 224",
+    "resnet50": "ResNet-50, 224 x 224",
+    "mobilenetv2": "MobileNetV2, 224 x 224",
+    "efficientnet": "EfficientNet-B0, 224 x 224",
+}

@@ -1,17 +1,21 @@
 """Whole models on several engines, in turns in one process.
 
     python bench/run.py [--models bert,resnet50] [--engines eager,toroid,inductor,onnxruntime]
-                        [--threads 1] [--seconds 5] [--json FILE]
+                        [--threads 1] [--seconds 5] [--json FILE] [--record [NOTE]]
 
 Models come from transformers' configs with random weights. Each row has the median time of a call,
 the ratio of the first engine's median to it, the time to the first result (compiling or exporting
 included), and the error against float64 as a multiple of the first engine's. Engines take turns
 call by call, so that a machine that slows down slows all of them down. An engine that is not
 installed, or that fails, has its reason in place of numbers.
+
+`--record` writes bench/results/<level>.json and has bench/draw.py make the picture and the table of
+the documents from it; NOTE says what readers should know of the machine.
 """
 
 import argparse
 import copy
+import datetime
 import importlib.util
 import json
 import math
@@ -28,10 +32,14 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402
-from models import MODELS  # noqa: E402
+import toroid as package  # noqa: E402
+from models import MODELS, TITLES  # noqa: E402
 
 PAUSE = 0.01  # seconds between calls: threads of the engine before go to sleep
 MIN_CALLS = 5
+RESULTS = Path(__file__).resolve().parent / "results"
+LEVELS = ("avx512", "avx2", "sve", "neon")
+NOTE = "Engines took turns call by call; medians."
 
 
 # ------------------------------------------------------------------ engines: module, inputs -> call
@@ -84,6 +92,13 @@ def onnxruntime(model, inputs, threads):
 ENGINES = {f.__name__: f for f in (eager, toroid, toroid_strict, inductor, onnxruntime)}
 
 # ------------------------------------------------------------------ measuring
+
+
+def machine():
+    """What a reader has to know to compare."""
+    info = package.info()
+    level = next((name for name in LEVELS if name in info.features.split()), "generic")
+    return {"cpu": info.cpu, "level": level, "date": datetime.date.today().isoformat()}
 
 
 def clock(call):
@@ -175,6 +190,9 @@ def main(argv=None):
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5, help="for each model, all engines")
     parser.add_argument("--json", type=Path, help="write the numbers there too")
+    parser.add_argument(
+        "--record", nargs="?", const=NOTE, metavar="NOTE", help="write and draw them for the docs"
+    )
     args = parser.parse_args(argv)
     torch.set_num_threads(args.threads)
     print(f"PyTorch {torch.__version__}, {args.threads} thread(s)\n")
@@ -189,9 +207,19 @@ def main(argv=None):
         if ratios:
             mean = statistics.geometric_mean(ratios)
             print(f"{name}: {mean:.2f} times as fast as {args.engines[0]} (geometric mean)")
+    record = {"torch": torch.__version__, "threads": args.threads, "engines": args.engines}
+    record |= {**machine(), "note": args.record or NOTE, "titles": TITLES, "results": results}
+    text = json.dumps(record, indent=1) + "\n"
     if args.json:
-        text = {"torch": torch.__version__, "threads": args.threads, "results": results}
-        args.json.write_text(json.dumps(text, indent=1))
+        args.json.write_text(text)
+    if args.record:
+        from draw import draw
+
+        path = RESULTS / f"{record['level']}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        draw(path)
+        print(f"{path}, docs/images/bench.svg and docs/reference/measurements.md are written")
     return int(any("failed" in row for rows in results.values() for row in rows.values()))
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,30 @@ def test_bench(capsys, tmp_path, monkeypatch, threads):
     rows = json.loads(file.read_text())["results"]["tiny"]
     assert rows["eager"]["ratio"] == rows["eager"]["error_ratio"] == 1
     assert rows["toroid"]["ms"] > 0 and 0 < rows["toroid"]["error_ratio"] < 3
+    draw = load(ROOT / "bench" / "draw.py")
+    page = tmp_path / "page.md"
+    page.write_text("before\n" + "\n".join(draw.MARKS) + "\nafter\n")
+    draw.draw(file, tmp_path / "bench.svg", page)
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "| tiny | " in text
+    assert ">tiny</text>" in (tmp_path / "bench.svg").read_text()
     assert run.main([*arguments, "--engines", "eager,broken"]) == 1
     assert "this engine does not work" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         run.main(["--models", "no_such_model"])
     assert "is none of bert, minilm, gpt2, llama" in capsys.readouterr().err
+
+
+def test_the_documents_show_a_record(tmp_path):
+    """The picture and the table are what bench/draw.py makes of a file in bench/results."""
+    draw = load(ROOT / "bench" / "draw.py")
+    page, picture = ROOT / "docs/reference/measurements.md", ROOT / "docs/images/bench.svg"
+    copies = tmp_path / page.name, tmp_path / picture.name
+    shutil.copy(page, copies[0])
+    for record in (ROOT / "bench" / "results").glob("*.json"):
+        draw.draw(record, copies[1], copies[0])
+        if copies[0].read_text() == page.read_text():
+            titles = draw.ratios(json.loads(record.read_text()))
+            assert all(f">{title}</text>" in picture.read_text() for title in titles)
+            return
+    pytest.fail("no file in bench/results gives this page: run bench/draw.py")
