@@ -33,6 +33,8 @@ void tor_text_append(TorText *t, const char *text, size_t length) {
     t->text[t->length] = 0;
 }
 
+void tor_text_add(TorText *t, const char *text) { tor_text_append(t, text, strlen(text)); }
+
 void tor_text_put(TorText *t, const char *format, ...) {
     char piece[512];
     va_list args;

@@ -14,6 +14,7 @@ typedef struct {
 
 TorText tor_text_fixed(char *buffer, size_t bytes);
 void tor_text_append(TorText *t, const char *text, size_t length);
+void tor_text_add(TorText *t, const char *text);
 /// At most 511 characters at once.
 void tor_text_put(TorText *t, const char *format, ...) TOR_PRINTF(2, 3);
 /// Gives a text that grew to the caller, "" rather than NULL; free with tor_free().

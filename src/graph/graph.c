@@ -166,6 +166,8 @@ void tor_value_replace(TorValue *old, TorValue *with) {
         unlink_use(use);
         link_use(use, with);
     }
+    old->successor = with;
+    with->successor = NULL;  // else two that replaced each other would be a circle
 }
 
 int tor_value_use_count(const TorValue *value) {

@@ -194,7 +194,8 @@ typedef enum {
 } TorOpKind;
 
 const char *tor_op_name(TorOp op);
-TorOpKind tor_op_kind(TorOp op);  ///< scalar functions are MAP
+const char *tor_op_kind_name(TorOp op);  ///< "map"
+TorOpKind tor_op_kind(TorOp op);         ///< scalar functions are MAP
 static inline bool tor_op_is_scalar_fn(TorOp op) { return op <= TOR_OP_copy; }
 
 /// One operand of a node, linked into the list of uses of its value.
@@ -211,7 +212,8 @@ struct TorValue {
     TorDtype dtype;
     int rank;
     TorDim dim[TOR_MAX_RANK];
-    TorUse *uses;  ///< head of the list; NULL: dead
+    TorUse *uses;               ///< head of the list; NULL: dead
+    const TorValue *successor;  ///< what took its place, for reports; NULL: nothing did
     // Set by passes (see passes/layout.h); before that has_layout is false and the
     // value is thought of as row-major.
     bool has_layout;

@@ -18,6 +18,17 @@ const TorOpRow *tor_op_row(TorOp op) { return &rows[op]; }
 const char *tor_op_name(TorOp op) { return (unsigned)op < TOR_OP_COUNT ? rows[op].name : "?"; }
 TorOpKind tor_op_kind(TorOp op) { return rows[op].kind; }
 
+const char *tor_op_kind_name(TorOp op) {
+    static const char *const names[] = {
+        [TOR_KIND_SOURCE] = "source",     [TOR_KIND_SINK] = "sink",
+        [TOR_KIND_MAP] = "map",           [TOR_KIND_VIEW] = "view",
+        [TOR_KIND_REDUCE] = "reduce",     [TOR_KIND_ROW] = "row",
+        [TOR_KIND_CONTRACT] = "contract", [TOR_KIND_POOL] = "pool",
+        [TOR_KIND_MOVE] = "move",         [TOR_KIND_PACK] = "pack",
+        [TOR_KIND_FUSED] = "fused",       [TOR_KIND_EXTERNAL] = "external"};
+    return names[tor_op_kind(op)];
+}
+
 // Attributes must refer to integers of this graph before a rule looks at them.
 static ToroidStatus check_attr_dims(const TorGraph *g, const TorNode *node) {
     for (int i = 0; i < node->n_attrs; ++i) {

@@ -1,6 +1,4 @@
 // The table of steps.
-#include <string.h>
-
 #include "base/program.h"
 #include "plan/step.h"
 
@@ -32,7 +30,7 @@ ToroidStatus tor_plan_print(const TorPlan *plan, const TorContext *c, char **tex
         char type[512] = "";
         if (step->node->n_outputs)
             tor_type_print(plan->g, step->node->outputs[0], type, sizeof type);
-        tor_text_append(&t, type, strlen(type));
+        tor_text_add(&t, type);
         tor_text_put(&t, "  ");
         tor_step_put_work(&t, step);
         tor_text_put(&t, "\n");
