@@ -14,7 +14,7 @@ static PyObject *trace_start(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
     Py_RETURN_NONE;
 }
 
-static PyObject *step_tuple(const TorTraceStep *s) {
+static PyObject *step_tuple(const TorStepRecord *s) {
     return Py_BuildValue("(KIssssddO)", (unsigned long long)s->plan, (unsigned)s->number, s->work,
                          s->shape, s->kernel, s->origin, s->flops, s->bytes,
                          s->external ? Py_True : Py_False);

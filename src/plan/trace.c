@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "plan/work.h"
+#include "plan/step.h"
 
 enum { MOST_EVENTS = 1 << 22, MOST_STEPS = 1 << 18 };  // about 100 MB each
 
@@ -60,52 +60,6 @@ void tor_trace_destroy(TorTrace **trace) {
 
 // ---------------------------------------------------------------- steps
 
-static void put_result(TorText *t, const TorContext *c, const TorNode *node) {
-    if (!node->n_outputs) return;
-    // Packed bytes tell nothing; the weight does.
-    bool packs = tor_op_kind(node->op) == TOR_KIND_PACK;
-    const TorValue *v = packs ? tor_in(node, 0) : node->outputs[0];
-    tor_text_put(t, "%s[", tor_dtype_name(v->dtype));
-    for (int d = 0; d < v->rank; d++)
-        tor_text_put(t, "%s%" PRId64, d ? ", " : "", tor_context_int(c, v->dim[d]));
-    tor_text_put(t, "]");
-}
-
-/// How many steps the node of step `number` became; they share its work.
-static int parts_of(const TorPlan *plan, size_t number) {
-    const TorNode *node = plan->steps[number].node;
-    size_t first = number, end = number + 1;
-    while (first > 0 && plan->steps[first - 1].node == node) first--;
-    while (end < plan->n_steps && plan->steps[end].node == node) end++;
-    return (int)(end - first);
-}
-
-static bool describe(TorTrace *trace, const TorContext *c, const TorPlan *plan, uint32_t number) {
-    const TorStep *step = &plan->steps[number];
-    char text[256];
-    TorText work = tor_text_fixed(text, sizeof text);
-    tor_step_put_work(&work, step);
-    char shape_text[256];
-    TorText shape = tor_text_fixed(shape_text, sizeof shape_text);
-    put_result(&shape, c, step->node);
-    const char *kernel =
-        step->kind->kernel ? step->kind->kernel(tor_context_args(c, number)) : NULL;
-    TorWork need = tor_node_work(step->node, tor_context_ints(c));
-    int parts = parts_of(plan, number);
-    TorTraceStep *s = &trace->steps[trace->n_steps];
-    *s = (TorTraceStep){
-        .plan = plan->number,
-        .number = number,
-        .work = tor_arena_strdup(trace->arena, text),
-        .shape = tor_arena_strdup(trace->arena, shape_text),
-        .kernel = tor_arena_strdup(trace->arena, kernel ? kernel : step->kind->name),
-        .origin = tor_arena_strdup(trace->arena, step->node->origin ? step->node->origin : ""),
-        .flops = need.flops / parts,
-        .bytes = need.bytes / parts,
-        .external = step->node->op == TOR_OP_external};
-    return s->work && s->shape && s->kernel && s->origin;
-}
-
 /// Adds all steps of a context, or none.
 static bool describe_all(TorTrace *trace, const TorContext *c, const TorPlan *plan) {
     size_t before = trace->n_steps;
@@ -114,7 +68,7 @@ static bool describe_all(TorTrace *trace, const TorContext *c, const TorPlan *pl
                  sizeof *trace->steps) != TOROID_OK)
         return false;
     for (uint32_t i = 0; i < plan->n_steps; i++, trace->n_steps++)
-        if (!describe(trace, c, plan, i)) {
+        if (!tor_step_describe(&trace->steps[trace->n_steps], trace->arena, plan, c, i)) {
             trace->n_steps = before;
             return false;
         }

@@ -5,20 +5,7 @@
 #ifndef TOR_PLAN_TRACE_H
 #define TOR_PLAN_TRACE_H
 
-#include "plan/plan.h"
-
-/// A step at one binding of sizes.
-typedef struct {
-    uint64_t plan;       ///< number of its plan, unique in the process
-    uint32_t number;     ///< of the step in the plan
-    const char *work;    ///< what it does: "linear {gelu_erf}"
-    const char *shape;   ///< of its first result: "float32[8, 128, 384]"; of a packed weight
-    const char *kernel;  ///< the row chosen, or the step's kind where it has none to tell
-    const char *origin;  ///< the frontend's name for the node; ""
-    double flops;        ///< of products; 0: memory is what limits it
-    double bytes;        ///< that it reads and writes at least
-    bool external;       ///< run by the host
-} TorTraceStep;
+#include "plan/describe.h"
 
 typedef struct {
     uint32_t step;          ///< index into `steps`
@@ -28,7 +15,7 @@ typedef struct {
 } TorTraceEvent;
 
 typedef struct {
-    TorTraceStep *steps;
+    TorStepRecord *steps;
     size_t n_steps;
     TorTraceEvent *events;  ///< in the order in which they ended
     size_t n_events, lost;
