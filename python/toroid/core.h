@@ -114,6 +114,8 @@ typedef struct {
 } TorPyExecutable;
 
 int tor_py_executable_init(PyObject *module);
+/// A dict of what became of the graph (record.c).
+PyObject *tor_py_record(const TorExecutable *exe);
 /// Graph.compile(): takes the graph over.
 PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs);
 

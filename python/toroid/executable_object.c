@@ -323,6 +323,10 @@ static PyObject *executable_describe(PyObject *object, PyObject *Py_UNUSED(ignor
     return result;
 }
 
+static PyObject *executable_record(PyObject *object, PyObject *Py_UNUSED(ignored)) {
+    return tor_py_record(((TorPyExecutable *)object)->exe);
+}
+
 static PyObject *executable_boxed(PyObject *Py_UNUSED(object), void *Py_UNUSED(closure)) {
     Py_RETURN_TRUE;
 }
@@ -332,6 +336,8 @@ static PyMethodDef methods[] = {
      "stats() -> dict of counts; those named frozen_* are the process's"},
     {"describe", executable_describe, METH_NOARGS,
      "describe() -> dict of tables: before, after (graph), steps (with kernels)"},
+    {"record", executable_record, METH_NOARGS,
+     "record() -> dict\n\nThe same tables as plain objects, and where each node went."},
     {0},
 };
 

@@ -202,36 +202,3 @@ void tor_exe_stats(const TorExecutable *exe, TorExeStats *stats) {
         stats->weight_bytes += tor_frozen_bytes(e->sets->entries[r]);
     pthread_mutex_unlock(&e->lock);
 }
-
-static char *copy_text(const char *text) {
-    char *copy = tor_alloc(strlen(text) + 1);
-    if (copy) memcpy(copy, text, strlen(text) + 1);
-    return copy;
-}
-
-ToroidStatus tor_exe_describe(const TorExecutable *exe, char **before, char **after, char **steps) {
-    TorExecutable *e = (TorExecutable *)(uintptr_t)exe;
-    *steps = NULL;
-    *before = copy_text(e->before);
-    *after = copy_text(e->after);
-    // An idle context shows which kernels the last sizes chose.
-    pthread_mutex_lock(&e->lock);
-    TorCall *call = e->idle;
-    if (call) e->idle = call->next;
-    pthread_mutex_unlock(&e->lock);
-    ToroidStatus status = *before && *after
-                              ? tor_plan_print(e->plan, call ? call->context : NULL, steps)
-                              : tor_no_memory();
-    if (call) {
-        pthread_mutex_lock(&e->lock);
-        call->next = e->idle;
-        e->idle = call;
-        pthread_mutex_unlock(&e->lock);
-    }
-    if (status != TOROID_OK) {
-        tor_free(*before);
-        tor_free(*after);
-        *before = *after = NULL;
-    }
-    return status;
-}

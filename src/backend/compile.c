@@ -112,7 +112,7 @@ static ToroidStatus compile(TorExecutable *exe) {
     TorGraph *g = exe->g;
     if (!g->output) return tor_invalid("compile: the graph has no outputs");
     exe->n_inputs = g->n_inputs;
-    TOR_TRY(tor_graph_print(g, &exe->before));
+    TOR_TRY(tor_table_create(&exe->before, g));
     for (uint32_t i = 0; i < g->n_inputs; i++)
         if (!exe->options.freeze) g->inputs[i].frozen = false;
     double start = tor_now();
@@ -124,7 +124,7 @@ static ToroidStatus compile(TorExecutable *exe) {
         else if (tor_op_kind(node->op) != TOR_KIND_SINK && node->op != TOR_OP_input)
             exe->native_nodes++;
     }
-    TOR_TRY(tor_graph_print(g, &exe->after));
+    TOR_TRY(tor_table_create(&exe->after, g));
     TOR_TRY(list_frozen(exe));
     TOR_TRY(list_checks(exe));
     TOR_TRY(build_plans(exe));
@@ -173,14 +173,14 @@ void tor_exe_destroy(TorExecutable **executable) {
         tor_plan_destroy(&exe->prologue_plans[i]);
     tor_plan_destroy(&exe->plan);
     tor_prologue_destroy(&exe->prologue);
+    tor_table_destroy(&exe->before);
+    tor_table_destroy(&exe->after);
     tor_graph_destroy(&exe->g);
     tor_free(exe->prologue_plans);
     tor_free(exe->prologue_bytes);
     tor_free(exe->frozen_inputs);
     tor_free(exe->frozen_bytes);
     tor_free(exe->checks);
-    tor_free(exe->before);
-    tor_free(exe->after);
     pthread_mutex_destroy(&exe->lock);
     tor_free(exe);
     *executable = NULL;

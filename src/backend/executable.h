@@ -8,7 +8,8 @@
 #ifndef TOR_BACKEND_EXECUTABLE_H
 #define TOR_BACKEND_EXECUTABLE_H
 
-#include "graph/graph.h"
+#include "graph/table.h"
+#include "plan/describe.h"
 
 typedef struct TorExecutable TorExecutable;
 typedef struct TorCall TorCall;
@@ -111,5 +112,23 @@ void tor_exe_stats(const TorExecutable *exe,
 /// Tables for people: the graph as it came, the graph after the passes, the steps with their
 /// kernels. Free each with tor_free().
 ToroidStatus tor_exe_describe(const TorExecutable *exe, char **before, char **after, char **steps);
+
+/// Where the work of a node went: numbers of nodes after the passes.
+typedef struct {
+    uint32_t *nodes, count;  ///< none: nothing needs it
+} TorPlaces;
+
+/// The same tables as records, for programs.
+typedef struct {
+    const TorTable *before, *after;  ///< the executable's, which must outlive this
+    TorPlaces *places;               ///< for each node of `before`
+    TorStepRecord *steps;            ///< at the sizes of a late call
+    uint32_t *step_nodes;            ///< for each step its node in `after`
+    size_t n_steps;
+    bool bound;       ///< a call has run: kernels, flops and bytes are known
+    TorArena *arena;  ///< private
+} TorExeRecord;
+ToroidStatus tor_exe_record(const TorExecutable *exe, TorExeRecord **out);
+void tor_exe_record_destroy(TorExeRecord **record);
 
 #endif

@@ -53,7 +53,7 @@ struct TorExecutable {
     size_t *frozen_bytes;  ///< extent of each, where it is known at compile time; else SIZE_MAX
     TorInputCheck *checks;
     size_t n_checks, n_static_checks, check_capacity;  ///< constants come first
-    char *before, *after;                              ///< tables
+    TorTable *before, *after;                          ///< the passes
     uint64_t native_nodes, external_nodes;
 
     pthread_mutex_t lock;  ///< for what follows; held for pointer work only

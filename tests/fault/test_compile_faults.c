@@ -109,6 +109,42 @@ static void test_describe(void **state) {
     tor_exe_destroy(&exe);
 }
 
+// The same as records, of a graph with a fused pair, a weight that is packed and a node nobody
+// reads.
+static void test_record(void **state) {
+    (void)state;
+    TorValue *rows = IN(FLOATS("3 4")), *weight = FROZEN(FLOATS("5 4")),
+             *dropped = UNARY(exp, rows);
+    (void)dropped;
+    OUTPUTS(UNARY(neg, UNARY(relu, OP(g, linear, INS(rows, weight), NONE))));
+    TorExecutable *exe = compile();
+    TorExeRecord *record;
+    for (uint64_t n = 1;; n++) {
+        tor_alloc_fail_at(n);
+        ToroidStatus status = tor_exe_record(exe, &record);
+        tor_alloc_fail_at(0);
+        if (status == TOROID_OK) break;
+        assert_int_equal(status, TOROID_NO_MEMORY);
+        assert_true(!record && n < 100);
+    }
+    assert_false(record->bound);
+    assert_int_equal(record->n_steps, 1);
+    assert_string_equal(record->steps[0].work, "linear {relu neg}");
+    assert_string_equal(record->steps[0].shape, "float32[3, 5]");
+    uint32_t linear = record->step_nodes[0];
+    assert_int_equal(record->after->nodes[linear].op, TOR_OP_linear);
+    for (size_t i = 0; i < record->before->n_nodes; i++) {
+        TorOp op = record->before->nodes[i].op;
+        uint32_t count = record->places[i].count;
+        const uint32_t *nodes = record->places[i].nodes;
+        assert_int_equal(count, op == TOR_OP_exp ? 0 : 1);
+        if (op == TOR_OP_linear || op == TOR_OP_relu || op == TOR_OP_neg || i == 1)
+            assert_int_equal(nodes[0], linear);
+    }
+    tor_exe_record_destroy(&record);
+    tor_exe_destroy(&exe);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     TorExecutable *exe;
@@ -158,6 +194,7 @@ static void test_wrong_inputs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(test_every_allocation), TEST(test_describe),
-                                       TEST(test_refusals), TEST(test_wrong_inputs)};
+                                       TEST(test_record), TEST(test_refusals),
+                                       TEST(test_wrong_inputs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
