@@ -56,6 +56,15 @@ static double flops(const TorNode *node, const int64_t *ints) {
     }
 }
 
+/// The packed weight of a linear, a recurrent layer or a conv has no size of its own in the graph.
+static double packed_bytes(const TorNode *node, const int64_t *ints) {
+    const TorValue *x = tor_in(node, 0);
+    double n = (double)tor_attr_int(node, TOR_ATTR_n, 0), item = (double)tor_dtype_size(x->dtype);
+    if (node->op != TOR_OP_conv) return item * n * (double)tor_attr_int(node, TOR_ATTR_k, 0);
+    return item * n * kernel_elements(node) * size(ints, x->dim[1]) /
+           (double)tor_attr_int(node, TOR_ATTR_groups, 1);
+}
+
 TorWork tor_node_work(const TorNode *node, const int64_t *ints) {
     // What packing writes has no size of its own in the graph: as much as it reads.
     if (tor_op_kind(node->op) == TOR_KIND_PACK)
@@ -64,8 +73,12 @@ TorWork tor_node_work(const TorNode *node, const int64_t *ints) {
     for (int i = 0; i < node->n_outputs; i++)
         if (node->outputs[i]->uses) work.bytes += bytes(node->outputs[i], ints);
     for (int i = 0; i < node->n_inputs; i++) {
-        bool chosen = i == 0 && reads_chosen_rows(node->op);
-        work.bytes += chosen ? work.bytes : bytes(tor_in(node, i), ints);
+        if (i == 0 && reads_chosen_rows(node->op))
+            work.bytes += work.bytes;
+        else if (i == 1 && tor_attr_int(node, TOR_ATTR_packed, 0))
+            work.bytes += packed_bytes(node, ints);
+        else
+            work.bytes += bytes(tor_in(node, i), ints);
     }
     return work;
 }

@@ -81,6 +81,13 @@ def test_bytes_of_a_pointwise_step():
     assert step.bytes == 4 * (33 * 5 + 2 * 33 * 7 * 5)
 
 
+def test_products_read_their_packed_weights():
+    p = profile(nn.Linear(320, 200), torch.randn(6, 320))
+    assert only(p, "linear").bytes == 4 * (6 * 320 + 6 * 200 + 320 * 200 + 200)
+    p = profile(nn.Conv2d(8, 12, 3, groups=2, padding=1), torch.randn(1, 8, 10, 10))
+    assert only(p, "conv").bytes == 4 * (8 * 100 + 12 * 100 + 12 * 4 * 9 + 12)
+
+
 def test_an_embedding_reads_the_rows_it_takes():
     table = nn.Embedding(1000, 16)
     p = profile(lambda i: table(i), torch.arange(6))
