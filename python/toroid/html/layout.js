@@ -1,7 +1,7 @@
 // Where boxes and edges lie: dagre finds it, in a worker so that the page answers meanwhile.
 
 const GAP = 14;
-const MOST_ORDERED = 1000; // boxes; more would take dagre too long to untangle, so they lie as they come
+const MOST_ORDERED = 1300; // boxes; more would take dagre too long to untangle, so they lie as they come
 
 // Runs in the worker as well, so it uses nothing from outside but its arguments.
 // sizes: [width, height] of each box; edges: [from, to]. Boxes without an edge stand in rows below.
