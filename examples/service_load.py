@@ -8,7 +8,6 @@ failed, an answer is wrong, or the server's memory grew.
 
 import argparse
 import asyncio
-import os
 import random
 import socket
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import aiohttp
 import torch
+import toroid
 from service import Embedder
 
 TEXT = "the night train waits for a tired baker who paints an empty concert hall"
@@ -121,7 +121,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--workers", type=int, default=toroid.info().cpus)
     args = parser.parse_args()
     work = requests()
     alone = Embedder("eager")
