@@ -47,6 +47,7 @@ class Options:
     reference: bool = False
 
 
+_MOST = 2**31 - 1  # an int of C
 _BOOLS = ("strict", "freeze", "release_weights", "reference")
 
 
@@ -61,7 +62,12 @@ def parse(mode: str | None, options: Mapping[str, Any] | None) -> Options:
         For a value that is right and that Toroid cannot serve.
     """
     if mode not in (None, "default"):
-        raise ValueError(f"backend 'toroid' has no mode {mode!r}; it takes options={{...}}")
+        raise ValueError(
+            f"backend 'toroid' has no mode {mode!r}; expected None or 'default': "
+            "there are options={...}"
+        )
+    if options is not None and not isinstance(options, Mapping):
+        raise ValueError(f"backend 'toroid': expected options as a mapping, got {options!r}")
     given = dict(options or {})
     known = [field.name for field in dataclasses.fields(Options)]
     for name, value in given.items():
@@ -78,8 +84,11 @@ def _check(name: str, value: Any) -> None:
         raise ValueError(f"option {name!r}: expected True or False, got {value!r}")
     if name == "verbose" and isinstance(value, bool):
         return
-    if name in ("threads", "verbose") and (type(value) is not int or value < 0):
-        raise ValueError(f"option {name!r}: expected an integer of at least 0, got {value!r}")
+    if name in ("threads", "verbose"):
+        if type(value) is not int or value < 0:
+            raise ValueError(f"option {name!r}: expected an integer of at least 0, got {value!r}")
+        if value > _MOST:
+            raise ValueError(f"option {name!r}: expected at most {_MOST}, got {value!r}")
     if name in ("release_weights", "reference") and value:
         raise _core.Unsupported(f"option {name!r} is not there yet")
     if name == "precision" and value is not None:

@@ -210,7 +210,14 @@ def explain(
     -------
     Explanation
         Prints as a table; ``save("report.html")`` writes a page that draws the graphs.
+
+    Raises
+    ------
+    TypeError
+        If `model` cannot be called.
     """
+    if not callable(model):
+        raise TypeError(f"toroid.explain: expected a module or a function, got {model!r}")
     import torch
 
     from toroid.backend import toroid

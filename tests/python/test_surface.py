@@ -100,6 +100,12 @@ def test_explain_takes_keywords_and_checks_options(model, x):
         package.explain(model, x, options={"thread": 1})
 
 
+@pytest.mark.parametrize("wrong", [None, 3, "model"])
+def test_explain_of_what_cannot_be_called(wrong, x):
+    with pytest.raises(TypeError, match=f"expected a module or a function, got {wrong!r}"):
+        package.explain(wrong, x)
+
+
 def test_explain_of_training_has_both_graphs(model, x):
     found = package.explain(lambda v: model(v).sum(), x)
     assert [g.kind for g in found.graphs] == ["forward"]
@@ -123,15 +129,22 @@ def test_explain_of_training_has_both_graphs(model, x):
         ({"threads": 1.0}, "an integer of at least 0, got 1.0"),
         ({"threads": None}, "an integer of at least 0, got None"),
         ({"threads": -1}, "an integer of at least 0, got -1"),
+        ({"threads": 2**31}, "expected at most 2147483647, got 2147483648"),
         ({"verbose": -1}, "an integer of at least 0, got -1"),
         ({"strict": "yes"}, "expected True or False, got 'yes'"),
         ({"freeze": None}, "expected True or False, got None"),
         ({"precision": torch.bfloat16}, "expected one of f32, bf16"),
+        (["strict"], r"expected options as a mapping, got \['strict'\]"),
     ],
 )
 def test_wrong_options(given, message):
     with pytest.raises(ValueError, match=message):
         parse(None, given)
+
+
+def test_a_mode_of_inductors():
+    with pytest.raises(ValueError, match="no mode 'reduce-overhead'; expected None or 'default'"):
+        parse("reduce-overhead", None)
 
 
 @pytest.mark.parametrize("given", [{"release_weights": True}, {"reference": True}])
