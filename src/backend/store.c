@@ -17,6 +17,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/log.h"
 
 #define PATH_BYTES 4096
@@ -141,22 +142,11 @@ TorStored tor_store_find(TorContentKey key, size_t bytes) {
 
 // ---------------------------------------------------------------- writing
 
-static bool write_all(int file, const void *data, size_t bytes) {
-    const char *p = data;
-    while (bytes) {
-        ssize_t n = write(file, p, bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        p += n, bytes -= (size_t)n;
-    }
-    return true;
-}
-
 static bool write_file(int file, TorContentKey key, const void *data, size_t bytes) {
     char page[HEADER_BYTES] = {0};
     Header h = header_of(key, data, bytes);
     memcpy(page, &h, sizeof h);
-    return write_all(file, page, sizeof page) && write_all(file, data, bytes);
+    return tor_write_all(file, page, sizeof page) && tor_write_all(file, data, bytes);
 }
 
 TorStored tor_store_put(TorContentKey key, const void *data, size_t bytes) {
