@@ -51,7 +51,8 @@ def stats() -> dict[str, int]:
     dict
         ``frozen_entries``, the results that are kept; ``frozen_bytes``, their memory in bytes;
         ``mapped_bytes``, how much of it is mapped from files of TOROID_CACHE_DIR;
-        ``frozen_packs``, how many results were made since the process began.
+        ``frozen_packs``, how many results were made since the process began;
+        ``released_bytes`` of originals that option ``release_weights`` has moved out of memory.
     """
     return _core.stats()
 

@@ -45,10 +45,11 @@ static PyObject *trim(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     TorExeStats s = {0};
     tor_exe_stats(NULL, &s);
-    return Py_BuildValue("{sKsKsKsK}", "frozen_entries", (unsigned long long)s.frozen_entries,
+    return Py_BuildValue("{sKsKsKsKsK}", "frozen_entries", (unsigned long long)s.frozen_entries,
                          "frozen_bytes", (unsigned long long)s.frozen_bytes, "mapped_bytes",
                          (unsigned long long)s.mapped_bytes, "frozen_packs",
-                         (unsigned long long)s.frozen_packs);
+                         (unsigned long long)s.frozen_packs, "released_bytes",
+                         (unsigned long long)s.released_bytes);
 }
 
 static PyObject *machine(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
@@ -82,6 +83,8 @@ static PyMethodDef methods[] = {
     {"attach", tor_py_attach, METH_VARARGS,
      "attach(tensor_type, exchange, version, is_inference, is_neg, get_num_threads)\n\nHands "
      "PyTorch's entry points to the module."},
+    {"attach_release", tor_py_attach_release, METH_O,
+     "attach_release(is_cow_tensor)\n\nFor a PyTorch whose storages can exchange their memory."},
     {"knows", knows, METH_O,
      "knows(name) -> bool\n\nWhether the importer has a row for an ATen name "
      "(\"aten.addmm.default\")."},

@@ -42,11 +42,18 @@ def attach() -> None:
         torch.Tensor.is_neg,
         torch.get_num_threads,
     )
+    if can_release():
+        _core.attach_release(torch._C._is_cow_tensor)
     from torch.autograd import profiler
 
     record = getattr(torch._C._profiler, "_RecordFunctionFast", None)
     if record is not None:
         _core.attach_ranges(profiler, "_is_profiler_enabled", record)
+
+
+def can_release() -> bool:
+    """Whether a storage can be given another owner of its memory."""
+    return hasattr(torch.UntypedStorage, "_swap_data_ptr_") and hasattr(torch._C, "_is_cow_tensor")
 
 
 def publish_artifacts(prefix: str, texts: Callable[[], dict[str, str]]) -> None:

@@ -90,6 +90,8 @@ def _compile(
             precision=options.precision or ambient_precision(),
             # Dynamo guards what a forward graph gets; autograd may bring anything.
             unguarded=kind == "backward",
+            # The backward pass and the optimiser would read them back at each step.
+            release=options.release_weights and kind == "inference",
         )
     except NotLowerable as error:
         report.fallback = str(error)

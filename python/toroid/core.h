@@ -10,6 +10,8 @@
 #include "aten/import.h"
 #include "backend/executable.h"
 
+struct DLManagedTensor;  // dlpack.h
+
 // ---------------------------------------------------------------- module (_core.c)
 
 /// toroid.Unsupported
@@ -148,6 +150,10 @@ int tor_py_is_negative(PyObject *tensor);
 /// A new tensor with memory of its own; *data is that memory. Strides of NULL mean row-major.
 PyObject *tor_py_new_tensor(TorDtype dtype, int rank, const int64_t *size, const int64_t *stride,
                             void **data);
+/// A tensor over memory described by DLPack, whose deleter it will call; NULL with an exception.
+PyObject *tor_py_from_dlpack(struct DLManagedTensor *managed);
+/// The integer that a method without arguments gives; -1 with an exception set.
+int64_t tor_py_ask(PyObject *object, const char *method);
 /// torch.get_num_threads(), but no more than this process has CPUs; -1 with an exception.
 int tor_py_threads(void);
 /// The memory of a tensor, in elements: those before its first, and all.
@@ -165,6 +171,13 @@ int tor_py_profile_init(PyObject *module);
 bool tor_py_wants_ranges(void);
 /// TorHost.range; `token` is the TorPyFrame.
 void tor_py_range(void *user, void *token, const char *name);
+
+// ---------------------------------------------------------------- released weights (release.c)
+
+/// attach_release(is_cow_tensor)
+PyObject *tor_py_attach_release(PyObject *module, PyObject *is_cow_tensor);
+/// TorHost.releases: `owner` is a tensor. Needs the GIL.
+bool tor_py_releases(void *user, void *owner);
 
 // ---------------------------------------------------------------- identities (identity.c)
 

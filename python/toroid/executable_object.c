@@ -50,6 +50,7 @@ static int take_input(TorPyExecutable *exe, TorPyFrame *frame, int i, PyObject *
         object = dense;
         if (tor_py_borrow(object, "input", i, &tensor) < 0) return -1;
     }
+    input->owner = object;
     input->data = tensor.data;
     input->size = tensor.size;
     input->stride = tensor.stride;
@@ -214,15 +215,15 @@ static int note_inputs(TorPyExecutable *exe, const TorPyGraph *graph) {
 }
 
 PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"callables", "constants", "threads",   "freeze",
-                            "reference", "precision", "unguarded", NULL};
+    static char *names[] = {"callables", "constants", "threads", "freeze", "reference",
+                            "precision", "unguarded", "release", NULL};
     PyObject *callables, *constants;
     const char *precision = "f32";
-    int threads = 0, freeze = 1, reference = 0, unguarded = 0;
+    int threads = 0, freeze = 1, reference = 0, unguarded = 0, release = 0;
     if (!tor_py_attached() ||
-        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|ippsp:compile", names, &PyList_Type,
+        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|ippspp:compile", names, &PyList_Type,
                                      &callables, &PyTuple_Type, &constants, &threads, &freeze,
-                                     &reference, &precision, &unguarded))
+                                     &reference, &precision, &unguarded, &release))
         return NULL;
     if (!graph->written) return PyErr_Format(PyExc_ValueError, "compile() before set_outputs()");
     if (PyTuple_Size(constants) > (Py_ssize_t)graph->graph->n_inputs)
@@ -246,7 +247,11 @@ PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
     graph->returns = NULL;
     graph->n_returns = -1;
 
-    TorOptions options = {.host = {.user = exe, .external = tor_py_external, .range = tor_py_range},
+    TorOptions options = {.host = {.user = exe,
+                                   .external = tor_py_external,
+                                   .range = tor_py_range,
+                                   .releases = tor_py_releases},
+                          .release = release,
                           .threads = threads,
                           .freeze = freeze,
                           .reference = reference,
@@ -292,6 +297,7 @@ static PyObject *executable_stats(PyObject *object, PyObject *Py_UNUSED(ignored)
         {"frozen_entries", s.frozen_entries},
         {"frozen_bytes", s.frozen_bytes},
         {"mapped_bytes", s.mapped_bytes},
+        {"released_bytes", s.released_bytes},
         {"frozen_packs", s.frozen_packs},
         {"steps", s.steps},
         {"native_nodes", s.native_nodes},

@@ -31,7 +31,8 @@ class Options:
     precision : str or None
         "f32" or "bf16"; None follows the environment (see `ambient_precision`).
     release_weights : bool
-        Free the originals of packed weights. Not there yet.
+        Move the originals of packed weights out of memory, into a file that is read where
+        something else needs them. For inference; graphs with gradients keep them.
     verbose : int
         1 reports each compiled graph on the logger "toroid".
     reference : bool
@@ -76,7 +77,10 @@ def parse(mode: str | None, options: Mapping[str, Any] | None) -> Options:
             hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
             raise ValueError(f"backend 'toroid' has no option {name!r}{hint}")
         _check(name, value)
-    return Options(**given)
+    options = Options(**given)
+    if options.release_weights and not options.freeze:
+        raise ValueError("option 'release_weights' needs 'freeze': only packed weights can go")
+    return options
 
 
 def _check(name: str, value: Any) -> None:
@@ -89,8 +93,10 @@ def _check(name: str, value: Any) -> None:
             raise ValueError(f"option {name!r}: expected an integer of at least 0, got {value!r}")
         if value > _MOST:
             raise ValueError(f"option {name!r}: expected at most {_MOST}, got {value!r}")
-    if name in ("release_weights", "reference") and value:
+    if name == "reference" and value:
         raise _core.Unsupported(f"option {name!r} is not there yet")
+    if name == "release_weights" and value and not _can_release():
+        raise _core.Unsupported("option 'release_weights': this PyTorch's storages are closed")
     if name == "precision" and value is not None:
         if value not in PRECISIONS:
             raise ValueError(
@@ -98,6 +104,12 @@ def _check(name: str, value: Any) -> None:
             )
         if not supports_precision(value):
             raise _core.Unsupported(f"option 'precision': no kernel for {value} on this machine")
+
+
+def _can_release() -> bool:
+    from toroid._torch import can_release
+
+    return can_release()
 
 
 @functools.cache

@@ -111,7 +111,7 @@ int tor_py_is_negative(PyObject *tensor) {
     return truth;
 }
 
-static int64_t ask(PyObject *object, const char *method) {
+int64_t tor_py_ask(PyObject *object, const char *method) {
     PyObject *number = object ? PyObject_CallMethod(object, method, NULL) : NULL;
     int64_t value = number ? PyLong_AsLongLong(number) : -1;
     Py_XDECREF(number);
@@ -121,9 +121,9 @@ static int64_t ask(PyObject *object, const char *method) {
 int tor_py_memory(PyObject *tensor, TorDtype dtype, void **data, int64_t *start, int64_t *memory) {
     int64_t bytes = (int64_t)tor_dtype_size(dtype);
     PyObject *storage = PyObject_CallMethod(tensor, "untyped_storage", NULL);
-    int64_t all = ask(storage, "nbytes"), at = ask(storage, "data_ptr");
+    int64_t all = tor_py_ask(storage, "nbytes"), at = tor_py_ask(storage, "data_ptr");
     Py_XDECREF(storage);
-    *start = ask(tensor, "storage_offset");
+    *start = tor_py_ask(tensor, "storage_offset");
     if (PyErr_Occurred()) return -1;
     *memory = all / bytes;
     *data =
@@ -137,6 +137,11 @@ int tor_py_threads(void) {
     long threads = PyLong_AsLong(number);
     Py_DECREF(number);
     return (int)TOR_MAX(TOR_MIN(threads, (long)tor_cpu_count()), 1L);
+}
+
+PyObject *tor_py_from_dlpack(struct DLManagedTensor *managed) {
+    void *tensor = NULL;
+    return exchange->to_py(managed, &tensor) < 0 ? NULL : tensor;
 }
 
 /// What PyTorch owns of a tensor that Toroid made; the elements lie behind it or in `memory`.
@@ -193,9 +198,7 @@ PyObject *tor_py_new_tensor(TorDtype dtype, int rank, const int64_t *size, const
                       .shape = made->shape,
                       .strides = made->stride},
     };
-    void *tensor = NULL;
-    if (exchange->to_py(&made->managed, &tensor) < 0) return NULL;
-    return tensor;
+    return tor_py_from_dlpack(&made->managed);
 }
 
 bool tor_py_is_row_major(int rank, const int64_t *size, const int64_t *stride) {

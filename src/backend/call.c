@@ -106,6 +106,7 @@ static ToroidStatus check_inputs(const TorExecutable *exe, const TorPlanInput *i
 
 static ToroidStatus begin(TorCall *call, const TorCallInput *inputs) {
     TorExecutable *exe = call->exe;
+    call->given = inputs;
     for (uint32_t i = 0; i < exe->n_inputs; i++)
         call->inputs[i] = (TorPlanInput){inputs[i].data,  inputs[i].size,  inputs[i].stride,
                                          inputs[i].value, inputs[i].start, inputs[i].memory};

@@ -42,7 +42,8 @@ static ToroidStatus list_frozen(TorExecutable *exe) {
         }
     }
     exe->frozen_bytes = tor_alloc((exe->n_frozen + 1) * sizeof *exe->frozen_bytes);
-    if (!exe->frozen_bytes) return tor_no_memory();
+    exe->released = tor_alloc_zero((exe->n_frozen + 1) * sizeof *exe->released);
+    if (!exe->frozen_bytes || !exe->released) return tor_no_memory();
     for (uint32_t k = 0; k < exe->n_frozen; k++) {
         const TorInput *input = &exe->g->inputs[exe->frozen_inputs[k]];
         int64_t numel;
@@ -50,6 +51,7 @@ static ToroidStatus list_frozen(TorExecutable *exe) {
                      tor_int_known(exe->g, tor_value_numel(exe->g, input->value), &numel);
         exe->frozen_bytes[k] =
             known ? (size_t)numel * tor_dtype_size(input->value->dtype) : SIZE_MAX;
+        exe->released[k] = exe->options.release && !input->value->uses;
     }
     return TOROID_OK;
 }
@@ -180,6 +182,7 @@ void tor_exe_destroy(TorExecutable **executable) {
     tor_free(exe->prologue_bytes);
     tor_free(exe->frozen_inputs);
     tor_free(exe->frozen_bytes);
+    tor_free(exe->released);
     tor_free(exe->checks);
     pthread_mutex_destroy(&exe->lock);
     tor_free(exe);

@@ -27,6 +27,7 @@ typedef struct {
     // twice in a process.
     uint64_t uid;
     int64_t version;  ///< the host's change counter; 0 where it has none
+    void *owner;      ///< the host's own, for `releases`; read within tor_exe_begin
 } TorCallInput;
 
 /// A graph output, as tor_exe_begin describes it.
@@ -62,12 +63,16 @@ typedef struct {
     /// Hears of each step of the runs that ask for it: its name when it begins, NULL when it ended.
     /// May be NULL.
     void (*range)(void *user, void *token, const char *name);
+    /// Within tor_exe_begin: may the memory of this tracked input be spilled (base/spill.h)? The
+    /// host then calls tor_spill_end() before it frees it. May be NULL: no.
+    bool (*releases)(void *user, void *owner);
 } TorHost;
 
 typedef struct {
     TorHost host;
     int threads;            ///< 0: as tor_exe_begin is told
     bool freeze;            ///< use frozen inputs (true by default)
+    bool release;           ///< spill weights once they are packed, if nothing else reads them
     bool reference;         ///< every step by its reference kernel
     const char *precision;  ///< "f32"; "bf16" is TOROID_UNSUPPORTED where no kernel has it
 } TorOptions;
@@ -99,8 +104,9 @@ void tor_exe_trim(void);
 
 typedef struct {
     uint64_t frozen_entries, frozen_bytes,
-        frozen_packs;       ///< process-wide; packs = prologue results made so far
-    uint64_t mapped_bytes;  ///< of frozen_bytes: files of TOROID_CACHE_DIR; process-wide
+        frozen_packs;         ///< process-wide; packs = prologue results made so far
+    uint64_t released_bytes;  ///< of weights that were spilled; process-wide
+    uint64_t mapped_bytes;    ///< of frozen_bytes: files of TOROID_CACHE_DIR; process-wide
     uint64_t steps, native_nodes, external_nodes;  ///< of this executable
     uint64_t arena_bytes;                          ///< largest arena bound so far
     uint64_t binds, contexts;

@@ -9,6 +9,7 @@
 #include "backend/internal.h"
 #include "base/alloc.h"
 #include "base/slab.h"
+#include "base/spill.h"
 
 enum { BUCKETS = 4096, SAMPLES = 5 };
 
@@ -50,6 +51,14 @@ uint64_t tor_frozen_sample(const void *data, size_t bytes) {
         hash ^= hash >> 29;
     }
     return hash;
+}
+
+void tor_frozen_spill(const TorFrozenState *state) {
+    if (!tor_spill(state->data, state->bytes)) return;
+    const void *sampled[SAMPLES];
+    for (size_t i = 0; i < SAMPLES; i++)
+        sampled[i] = (const char *)state->data + sample_at(state->bytes, i);
+    tor_spill_keep(sampled, SAMPLES);
 }
 
 uint64_t tor_frozen_new_uid(void) {
@@ -222,5 +231,6 @@ void tor_frozen_stats(TorExeStats *stats) {
     stats->frozen_bytes = n_bytes;
     stats->mapped_bytes = n_mapped;
     stats->frozen_packs = n_packs;
+    stats->released_bytes = tor_spill_bytes();
     pthread_mutex_unlock(&lock);
 }

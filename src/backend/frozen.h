@@ -26,6 +26,9 @@ static inline bool tor_frozen_same(const TorFrozenState *a, const TorFrozenState
            a->sample == b->sample;
 }
 
+/// Spills what the tensor holds (see base/spill.h), but for the pages that every call samples.
+void tor_frozen_spill(const TorFrozenState *state);
+
 /// A number for a tensor that no other gets in this process; never 0.
 uint64_t tor_frozen_new_uid(void);
 

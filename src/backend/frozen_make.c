@@ -3,6 +3,7 @@
 
 #include "backend/internal.h"
 #include "base/cpu.h"
+#include "base/spill.h"
 #include "kernels/gemm/contract.h"
 
 /// A result that the table does not have.
@@ -12,6 +13,7 @@ typedef struct {
     TorFrozenState *sources;
     TorContentKey content;
     TorStored stored;
+    bool found;  ///< a file
 } Missing;
 
 static const TorPrologueResult *result_of(const Missing *m) {
@@ -21,6 +23,48 @@ static const TorPrologueResult *result_of(const Missing *m) {
 static bool is_stored(const Missing *m) {
     return tor_store_enabled() && result_of(m)->n_sources &&
            m->call->exe->prologue_bytes[m->result] >= TOR_STORE_LEAST;
+}
+
+// ---------------------------------------------------------------- originals
+
+/// All results that a call lacks, and when the memory of what they are made from may go.
+typedef struct {
+    Missing *missing;
+    size_t count;
+    size_t *last;  ///< for each frozen input: the last result that is made from it; or SIZE_MAX
+} Work;
+
+static bool reads(const Missing *m, uint32_t input) {
+    const TorPrologueResult *result = result_of(m);
+    for (uint32_t s = 0; s < result->n_sources; s++)
+        if (result->sources[s] == input) return true;
+    return false;
+}
+
+static ToroidStatus plan_releases(TorCall *call, Work *work) {
+    const TorExecutable *exe = call->exe;
+    const TorHost *host = &exe->options.host;
+    work->last = tor_alloc((exe->n_frozen + 1) * sizeof *work->last);
+    if (!work->last) return tor_no_memory();
+    for (uint32_t k = 0; k < exe->n_frozen; k++) {
+        uint32_t input = exe->frozen_inputs[k];
+        work->last[k] = SIZE_MAX;
+        if (!exe->released[k] || !host->releases) continue;
+        for (size_t i = 0; i < work->count; i++)
+            if (reads(&work->missing[i], input)) work->last[k] = i;
+        bool large = call->states[k].bytes >= TOR_SPILL_LEAST;
+        if (work->last[k] == SIZE_MAX || !large ||
+            !host->releases(host->user, call->given[input].owner))
+            work->last[k] = SIZE_MAX;
+    }
+    return TOROID_OK;
+}
+
+/// Result `i` is there.
+static void release_after(const Work *work, size_t i) {
+    const TorCall *call = work->missing[i].call;
+    for (uint32_t k = 0; k < call->exe->n_frozen; k++)
+        if (work->last[k] == i) tor_frozen_spill(&call->states[k]);
 }
 
 // ---------------------------------------------------------------- files
@@ -52,12 +96,14 @@ static TorContentKey content_of(const Missing *m) {
 /// A TorRangeFn over results: reading the tensors and the files takes longest, so threads share it.
 static void find_files(const void *args, int64_t begin, int64_t end, void *scratch) {
     (void)scratch;
-    Missing *missing = (Missing *)(uintptr_t)args;
+    const Work *work = args;
     for (int64_t i = begin; i < end; i++) {
-        Missing *m = &missing[i];
+        Missing *m = &work->missing[i];
         if (!is_stored(m)) continue;
         m->content = content_of(m);
         m->stored = tor_store_find(m->content, m->call->exe->prologue_bytes[m->result]);
+        m->found = m->stored.data != NULL;
+        if (m->found) release_after(work, (size_t)i);
     }
 }
 
@@ -126,8 +172,7 @@ static TorFrozenEntry *find(const Missing *m) {
 }
 
 /// Takes what the table has; the rest is listed.
-static ToroidStatus look_up(TorCall *call, TorFrozenEntry **entries, Missing *missing,
-                            size_t *count) {
+static ToroidStatus look_up(TorCall *call, TorFrozenEntry **entries, Work *work) {
     for (size_t r = 0; r < call->exe->prologue.count; r++) {
         Missing m = {.call = call, .result = r};
         TOR_TRY(sources_of(call, r, &m.sources));
@@ -135,36 +180,45 @@ static ToroidStatus look_up(TorCall *call, TorFrozenEntry **entries, Missing *mi
         if (entries[r])
             tor_free(m.sources);
         else
-            missing[(*count)++] = m;
+            work->missing[work->count++] = m;
     }
     return TOROID_OK;
 }
 
-ToroidStatus tor_frozen_make(TorCall *call, TorFrozenEntry **entries) {
-    Missing *missing = tor_alloc_zero((call->exe->prologue.count + 1) * sizeof *missing);
-    if (!missing) return tor_no_memory();
-    size_t count = 0;
-    ToroidStatus status = look_up(call, entries, missing, &count);
-    if (status == TOROID_OK && tor_store_enabled()) {
+static ToroidStatus make_missing(TorCall *call, TorFrozenEntry **entries, const Work *work) {
+    if (work->count && tor_store_enabled()) {
         TorTeam team;
         tor_team_begin(&team, call->threads, NULL, 0);
-        tor_team_run(&team, find_files, missing, (int64_t)count);
+        tor_team_run(&team, find_files, work, (int64_t)work->count);
         tor_team_end(&team);
     }
     bool wrote = false;
-    for (size_t i = 0; i < count && status == TOROID_OK; i++) {
-        Missing *m = &missing[i];
+    ToroidStatus status = TOROID_OK;
+    for (size_t i = 0; i < work->count && status == TOROID_OK; i++) {
+        Missing *m = &work->missing[i];
         // Equal work over equal tensors is done once.
         entries[m->result] = find(m);
-        if (entries[m->result]) continue;
-        wrote |= is_stored(m) && !m->stored.data;
-        status = make(m, &entries[m->result]);
+        if (!entries[m->result]) {
+            wrote |= is_stored(m) && !m->found;
+            status = make(m, &entries[m->result]);
+        }
+        if (status == TOROID_OK && !m->found) release_after(work, i);
     }
     if (wrote) tor_store_trim();
-    for (size_t i = 0; i < count; i++) {
-        tor_store_unmap(&missing[i].stored);
-        tor_free(missing[i].sources);
+    return status;
+}
+
+ToroidStatus tor_frozen_make(TorCall *call, TorFrozenEntry **entries) {
+    Work work = {.missing = tor_alloc_zero((call->exe->prologue.count + 1) * sizeof *work.missing)};
+    if (!work.missing) return tor_no_memory();
+    ToroidStatus status = look_up(call, entries, &work);
+    if (status == TOROID_OK) status = plan_releases(call, &work);
+    if (status == TOROID_OK) status = make_missing(call, entries, &work);
+    for (size_t i = 0; i < work.count; i++) {
+        tor_store_unmap(&work.missing[i].stored);
+        tor_free(work.missing[i].sources);
     }
-    tor_free(missing);
+    tor_free(work.missing);
+    tor_free(work.last);
     return status;
 }

@@ -33,10 +33,11 @@ struct TorCall {
     TorContext *context;
     TorFrozenSet *set;
     int threads;
-    double idle_since;       ///< tor_now(), in the list of idle ones
-    bool trimmed;            ///< has given its pages back since
-    TorPlanInput *inputs;    ///< the host's, then the prologue's results
-    TorFrozenState *states;  ///< scratch for the check
+    double idle_since;          ///< tor_now(), in the list of idle ones
+    bool trimmed;               ///< has given its pages back since
+    const TorCallInput *given;  ///< borrowed until tor_exe_begin() returns
+    TorPlanInput *inputs;       ///< the host's, then the prologue's results
+    TorFrozenState *states;     ///< scratch for the check
 };
 
 struct TorExecutable {
@@ -51,6 +52,7 @@ struct TorExecutable {
     uint32_t *frozen_inputs;  ///< that the prologue reads
     uint32_t n_frozen;
     size_t *frozen_bytes;  ///< extent of each, where it is known at compile time; else SIZE_MAX
+    bool *released;        ///< for each: its memory goes once what is made from it is there
     TorInputCheck *checks;
     size_t n_checks, n_static_checks, check_capacity;  ///< constants come first
     TorTable *before, *after;                          ///< the passes

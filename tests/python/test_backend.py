@@ -40,7 +40,7 @@ def compile_with(**kwargs):
         ({"threads": -1}, "at least 0"),
         ({"threads": True}, "at least 0"),
         ({"precision": "int3"}, "expected one of f32, bf16"),
-        ({"release_weights": True}, "not there yet"),
+        ({"release_weights": True, "freeze": False}, "needs 'freeze'"),
         ({"reference": True}, "not there yet"),
     ],
 )
