@@ -3,6 +3,7 @@
 
 #include "backend/internal.h"
 #include "base/cpu.h"
+#include "base/log.h"
 #include "base/spill.h"
 #include "kernels/gemm/contract.h"
 
@@ -186,13 +187,16 @@ static ToroidStatus look_up(TorCall *call, TorFrozenEntry **entries, Work *work)
 }
 
 static ToroidStatus make_missing(TorCall *call, TorFrozenEntry **entries, const Work *work) {
+    double start = tor_now();
     if (work->count && tor_store_enabled()) {
         TorTeam team;
         tor_team_begin(&team, call->threads, NULL, 0);
         tor_team_run(&team, find_files, work, (int64_t)work->count);
         tor_team_end(&team);
     }
+    double looked = tor_now();
     bool wrote = false;
+    size_t found = 0;
     ToroidStatus status = TOROID_OK;
     for (size_t i = 0; i < work->count && status == TOROID_OK; i++) {
         Missing *m = &work->missing[i];
@@ -203,7 +207,11 @@ static ToroidStatus make_missing(TorCall *call, TorFrozenEntry **entries, const 
             status = make(m, &entries[m->result]);
         }
         if (status == TOROID_OK && !m->found) release_after(work, i);
+        found += m->found;
     }
+    if (work->count)
+        tor_log(1, "%zu frozen results: %zu in files, looked up in %.1f ms; others made in %.1f ms",
+                work->count, found, (looked - start) * 1e3, (tor_now() - looked) * 1e3);
     if (wrote) tor_store_trim();
     return status;
 }

@@ -212,6 +212,60 @@ def test_two_writers(folder):
     assert not [name for name in files(folder) if name.endswith(".part")]
 
 
+SHARED = """
+import sys, torch, toroid
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(8)])
+x = torch.randn(3, 1024)
+with torch.no_grad():
+    torch.compile(model, backend="toroid")(x)
+print(toroid.stats()["mapped_bytes"], flush=True)
+sys.stdin.read()  # until the other has looked too
+"""
+
+
+def mapped_files(pid, folder):
+    """Kilobytes of the folder's files in a process: resident, its own share, written."""
+    rss = pss = written = 0
+    inside = False
+    with open(f"/proc/{pid}/smaps") as maps:
+        for line in maps:
+            name, *rest = line.split()
+            if not name.endswith(":"):
+                inside = str(folder) in line
+            elif inside and name == "Rss:":
+                rss += int(rest[0])
+            elif inside and name == "Pss:":
+                pss += int(rest[0])
+            elif inside and name in ("Private_Dirty:", "Shared_Dirty:", "Anonymous:"):
+                written += int(rest[0])
+    return rss, pss, written
+
+
+def test_two_processes_have_one_copy(folder):
+    command = [sys.executable, "-c", SHARED]
+    environment = {**os.environ, "TOROID_CACHE_DIR": str(folder)}
+    pipe = subprocess.PIPE
+    subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, check=True)
+    os.sync()  # pages that are still to be written count as dirty
+    both = [
+        subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
+        for _ in range(2)
+    ]
+    try:
+        mapped = [int(process.stdout.readline()) for process in both]
+        assert mapped[0] == mapped[1] >= 8 * 1024 * 1024 * 4
+        for process in both:
+            rss, pss, written = mapped_files(process.pid, folder)
+            assert rss * 1024 >= mapped[0]
+            assert pss < 0.6 * rss  # half of what is resident, so there is one copy
+            assert written == 0
+    finally:
+        for process in both:
+            process.communicate(timeout=300)
+
+
 def test_a_full_disk(folder):
     """A file cannot grow beyond half a weight: told once, right answers, nothing left behind."""
 

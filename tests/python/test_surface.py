@@ -57,11 +57,18 @@ def test_importing_the_package_does_not_import_pytorch():
 
 def test_stats(model, x):
     before = package.stats()
-    assert set(before) == {"frozen_entries", "frozen_bytes", "mapped_bytes", "frozen_packs"}
+    assert set(before) == {
+        "frozen_entries",
+        "frozen_bytes",
+        "mapped_bytes",
+        "frozen_packs",
+        "released_bytes",
+    }
     with torch.no_grad():
         toroid(model)(x)
     after = package.stats()
     assert after.pop("mapped_bytes") == before["mapped_bytes"]  # no TOROID_CACHE_DIR
+    assert after.pop("released_bytes") == before["released_bytes"]  # no release_weights
     assert all(after[name] > before[name] for name in after)
 
 
