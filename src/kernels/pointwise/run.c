@@ -220,9 +220,24 @@ static void run_blocks(TorRun *run, int stage, int64_t begin, int64_t end, TorAc
     }
 }
 
+// A space that is one tile, all of it read and written where it lies: nothing to walk. Short rows
+// come here for each of their stages.
+static void run_whole(TorRun *run, int stage, TorAcc *acc) {
+    const int64_t n = run->bound->inner;
+    for (int i = 0; i < run->n_active; i++) {
+        int k = run->active[i];
+        run->slot[run->slot_of[k]] = run->base[k];
+    }
+    if (run->bound->keep && run->ready->n_stages > 1) move_kept(run, 0);
+    tor_run_element_ops(run, stage, n);
+    if (acc) accumulate(run, stage, n, 0, acc);
+}
+
 void tor_run_tiles(TorRun *run, int stage, int64_t begin, int64_t end, TorAcc *acc) {
     if (begin >= end) return;
-    if (run->bound->block) {
+    if (run->bound->tiles == 1 && !run->bound->block && !run->has_gathers) {
+        run_whole(run, stage, acc);
+    } else if (run->bound->block) {
         run_blocks(run, stage, begin, end, acc);
     } else {
         run_chunks(run, stage, begin, end, acc);
