@@ -11,6 +11,8 @@ COUNT ?= 20000
 SEED ?= 0
 # The newer PyTorch of test-next
 NEXT ?= 2.14.1
+# What `make bench` compares, the base first
+ENGINES ?= eager,toroid_strict
 # Arguments of tests/opinfo
 OPINFO ?=
 
@@ -78,9 +80,11 @@ fuzz: build
 opinfo: build
 	$(PYTHON) tests/opinfo $(OPINFO)
 
-# NOTE='...' adds to the documents what readers should know of the machine.
-bench: build
-	$(PYTHON) bench/run.py --engines eager,toroid_strict --record $(if $(NOTE),'$(NOTE)')
+# NOTE='...' adds to the documents what readers should know of the machine. With an environment from
+# `make bench-setup`, ENGINES may name inductor, onnxruntime and openvino too.
+bench: $(if $(wildcard .venv-bench/bin/python),bench-setup,build)
+	$(if $(wildcard .venv-bench/bin/python),.venv-bench/bin/python,$(PYTHON)) bench/run.py \
+	    --engines $(ENGINES) --record $(if $(NOTE),'$(NOTE)')
 
 $(DOCS_VENV)/.ready: docs/requirements.txt
 	@command -v "$${CC:-cc}" >/dev/null || { echo 'missing: apt-get install gcc' >&2; exit 1; }

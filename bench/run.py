@@ -1,6 +1,7 @@
 """Whole models on several engines, in turns in one process.
 
-    python bench/run.py [--models bert,resnet50] [--engines eager,toroid,inductor,onnxruntime]
+    python bench/run.py [--models bert,resnet50]
+                        [--engines eager,toroid,inductor,onnxruntime,openvino]
                         [--threads 1] [--seconds 5] [--json FILE] [--record [NOTE]]
 
 Models come from transformers' configs with random weights. Each row has the median time of a call,
@@ -73,10 +74,14 @@ def inductor(model, inputs, threads):
     return lambda: compiled(*inputs)
 
 
-def onnxruntime(model, inputs, threads):
-    for name in ("onnxruntime", "onnxscript"):
+def need(*packages):
+    for name in packages:
         if importlib.util.find_spec(name) is None:
             raise NotInstalled(f"{name} is not installed")
+
+
+def onnxruntime(model, inputs, threads):
+    need("onnxruntime", "onnxscript")
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -89,7 +94,24 @@ def onnxruntime(model, inputs, threads):
     return lambda: torch.from_numpy(session.run(None, feed)[0])
 
 
-ENGINES = {f.__name__: f for f in (eager, toroid, toroid_strict, inductor, onnxruntime)}
+def openvino(model, inputs, threads):
+    need("openvino", "onnxscript")
+    import openvino as ov
+
+    wishes = {
+        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": "f32",
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.onnx")
+        torch.onnx.export(model, inputs, path, dynamo=True, verbose=False)
+        request = ov.Core().compile_model(path, "CPU", wishes).create_infer_request()
+    feed = [x.numpy() for x in inputs]
+    return lambda: torch.from_numpy(request.infer(feed)[0])
+
+
+ENGINES = {f.__name__: f for f in (eager, toroid, toroid_strict, inductor, onnxruntime, openvino)}
 
 # ------------------------------------------------------------------ measuring
 

@@ -66,6 +66,14 @@ def test_bench(capsys, tmp_path, monkeypatch, threads):
     text = page.read_text()
     assert text.startswith("before\n") and text.endswith("\nafter\n") and "| tiny | " in text
     assert ">tiny</text>" in (tmp_path / "bench.svg").read_text()
+    record = json.loads(file.read_text())
+    record["engines"] += ["onnxruntime", "openvino"]
+    record["results"]["tiny"] |= {"onnxruntime": {"ratio": 0.75}, "openvino": {"missing": "no"}}
+    file.write_text(json.dumps(record))
+    draw.draw(file, tmp_path / "bench.svg", page)
+    drawn = (tmp_path / "bench.svg").read_text()
+    assert ">0.75</text>" in drawn and ">onnxruntime</text>" in drawn and "openvino" not in drawn
+    assert "| onnxruntime |" in page.read_text() and "openvino" not in page.read_text()
     assert run.main([*arguments, "--engines", "eager,broken"]) == 1
     assert "this engine does not work" in capsys.readouterr().out
     with pytest.raises(SystemExit):
@@ -82,7 +90,8 @@ def test_the_documents_show_a_record(tmp_path):
     for record in (ROOT / "bench" / "results").glob("*.json"):
         draw.draw(record, copies[1], copies[0])
         if copies[0].read_text() == page.read_text():
-            titles = draw.ratios(json.loads(record.read_text()))
+            measured = json.loads(record.read_text())
+            titles = draw.ratios(measured, draw.others(measured)[0])
             assert all(f">{title}</text>" in picture.read_text() for title in titles)
             return
     pytest.fail("no file in bench/results gives this page: run bench/draw.py")

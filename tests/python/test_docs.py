@@ -95,7 +95,8 @@ def read(page: Path) -> Document:
 def test_code_of(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("TOROID_CACHE_DIR", "TOROID_CACHE_SIZE"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # so that what the page sets is undone
+        monkeypatch.delenv(name)
     document = read(page)
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 64))
     document.namespace.update(torch=torch, toroid=toroid, model=model.eval(), x=torch.randn(8, 64))
