@@ -105,6 +105,10 @@ ToroidStatus tor_schema_bind(TorCall *c, const TorArg *args, int n_args,
             if (!known)
                 return tor_refuse("%s: has no argument '%s' (%s)", c->row->name, kw_names[k],
                                   c->row->schema);
+            for (int j = 0; j < k; j++)
+                if (strcmp(kw_names[j], kw_names[k]) == 0)
+                    return tor_refuse("%s: argument '%s' is given twice", c->row->name,
+                                      kw_names[k]);
         }
     }
     int positional = 0;

@@ -275,6 +275,9 @@ static void test_wrong_calls(void **state) {
     FAILS(TOROID_INVALID, "NULL", CALL("aten.gelu.default", 1, T(x), toroid_string(NULL)));
     FAILS(TOROID_INVALID, "items", CALL("aten.view.default", 1, T(x), toroid_list(NULL, 2)));
     FAILS(TOROID_INVALID, "no size", CALL("aten.select.int", 1, T(x), toroid_size(-1)));
+    FAILS(TOROID_UNSUPPORTED, "'alpha' is given twice",
+          CALL("aten.add.Tensor", 1, T(x), T(x), toroid_named("alpha", toroid_int(2)),
+               toroid_named("alpha", toroid_int(3))));
     FAILS(TOROID_INVALID, "ToroidDtype",
           CALL("aten._to_copy.default", 1, T(x), toroid_named("dtype", toroid_dtype(99))));
     ToroidArg deep[12];
