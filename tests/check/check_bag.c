@@ -46,8 +46,12 @@ static void one(TorBagArgs a, bool factor, int wrong) {
         if (wrong == 1 && a.count) store(&a, index, 0, tor_check_coin() ? a.rows : -1);
         if (wrong == 2) store(&a, offsets, 0, 1);
         a.y = tor_check_buffer(bytes, size);
+        int expected = wrong == 1 && !a.count ? 0 : wrong;
         run_team(&a, 2);
-        TOR_CHECK(error == (wrong == 1 && !a.count ? 0 : wrong));
+        TOR_CHECK(error == expected);
+        error = 0;
+        tor_bag_run_ref(&a);
+        TOR_CHECK(error == expected);
         tor_check_done();
         return;
     }

@@ -164,7 +164,7 @@ static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias
 
     a->y = want;
     epilogue.data[2] = want;
-    tor_conv_run_ref(a, &p->weight);
+    tor_conv_run_ref(a, &p->weight, TOR_float32);
     a->y = got;
     epilogue.data[2] = got;
     uint8_t *scratch = tor_check_buffer(a->scratch_bytes, TOR_CACHE_LINE);
@@ -291,8 +291,7 @@ static void specials(void) {
     check(&d, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, false);
 }
 
-/// One shape in another type, against the gemm oracle's arithmetic by way of float32: values are
-/// small integers, which every type has.
+/// One shape in another type. Values are small integers, which every type has: floats sum exactly.
 static void check_typed(TorDtype type, Problem p, Layout lx, bool with_bias) {
     TorConvArgs *a = &p.conv;
     size_t size = tor_dtype_size(type);
@@ -302,33 +301,21 @@ static void check_typed(TorDtype type, Problem p, Layout lx, bool with_bias) {
                    (int)a->in_size[1], (int)a->in_size[2], (int)a->kernel[1], (int)a->stride[1],
                    (int)a->padding[1], a->transposed, lx, with_bias);
     int64_t counts[3] = {p.x_count, p.w_count, a->out_channels};
-    float *exact[3], *sums = tor_check_buffer((size_t)p.y_count * 4, 4);
     void *typed[3], *want = tor_check_buffer((size_t)p.y_count * size, size),
                     *got = tor_check_buffer((size_t)p.y_count * size, size);
     for (int i = 0; i < 3; i++) {
-        exact[i] = tor_check_buffer((size_t)counts[i] * 4, 4);
         typed[i] = tor_check_buffer((size_t)counts[i] * size, size);
-        tor_check_fill(TOR_float32, exact[i], counts[i], TOR_FILL_EXACT);
-        for (int64_t k = 0; k < counts[i]; k++)
-            tor_scalar_store(
-                (char *)typed[i] + (size_t)k * size,
-                tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = (int64_t)exact[i][k]}, type));
+        tor_check_fill(type, typed[i], counts[i], TOR_FILL_EXACT);
     }
-    a->x = exact[0], a->bias = with_bias ? exact[2] : NULL, a->y = sums;
-    p.weight.weight = exact[1];
-    tor_conv_run_ref(a, &p.weight);
-    for (int64_t k = 0; k < p.y_count; k++)
-        tor_scalar_store(
-            (char *)want + (size_t)k * size,
-            tor_scalar_cast((TorScalar){.dtype = TOR_int64, .i = (int64_t)sums[k]}, type));
-
+    a->x = typed[0], a->bias = with_bias ? typed[2] : NULL, a->y = want;
     p.weight.weight = typed[1];
+    tor_conv_run_ref(a, &p.weight, type);
+
     p.weight.packed = tor_check_buffer(tor_conv_typed_packed_bytes(&p.weight, type), size);
     TorRangeFn pack_run = tor_conv_typed_pack_bind(&p.weight, type);
     pack_run(&p.weight, 0, p.weight.items / 2, NULL);
     pack_run(&p.weight, p.weight.items / 2, p.weight.items, NULL);
     TorGemmArgs gemm = {0};
-    a->x = typed[0];
     tor_conv_typed_bind(a, &gemm, type);
     gemm.b = p.weight.packed, gemm.bias = with_bias ? typed[2] : NULL, gemm.c = got;
     uint8_t *scratch = tor_check_buffer(gemm.scratch_bytes, TOR_CACHE_LINE);

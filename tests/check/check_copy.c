@@ -129,8 +129,8 @@ static void fills(void) {
         size_t elem = (size_t)fill.copy.elem_bytes, bytes = (size_t)count * elem;
         uint8_t *got = tor_check_buffer(bytes, elem), *want = tor_check_buffer(bytes, elem);
         memset(got, TOR_CHECK_GUARD, bytes), memset(want, TOR_CHECK_GUARD, bytes);
-        fill.copy.src = fill.value, fill.copy.dst = want + (size_t)first * elem;
-        tor_copy_ref(&fill.copy);
+        fill.copy.dst = want + (size_t)first * elem;
+        tor_fill_ref(&fill);
         fill.copy.dst = got + (size_t)first * elem;
         tor_fill_bind(&fill);
         tor_check_run(tor_fill_run, &fill, fill.copy.items, 0, 3);
@@ -146,6 +146,7 @@ static void aranges(void) {
                                .n = round ? tor_check_range(1, 10000) : 0,
                                .dst_stride = tor_check_range(1, 2)};
             bool real = tor_dtype_is_float(a.dtype);
+            a.start.dtype = a.step.dtype = real ? TOR_float64 : TOR_int64;
             if (real)
                 a.start.f = tor_check_uniform(), a.step.f = tor_check_uniform() / 100;
             else
@@ -157,16 +158,8 @@ static void aranges(void) {
             a.dst = got;
             tor_arange_bind(&a);
             tor_check_run(tor_arange_run, &a, a.items, 0, 3);
-            for (int64_t i = 0; i < a.n; i++) {
-                TorScalar v = {.dtype = real ? TOR_float64 : TOR_int64};
-                if (real)
-                    v.f = a.start.f + (double)i * a.step.f;
-                else
-                    v.i = a.start.i + i * a.step.i;
-                if (tor_dtype_is_half(a.dtype)) v.f = (float)a.start.f + (float)i * (float)a.step.f;
-                tor_scalar_store(want + (size_t)(i * a.dst_stride) * elem,
-                                 tor_scalar_cast(v, a.dtype));
-            }
+            a.dst = want;
+            tor_arange_ref(&a);
             if (tor_dtype_is_half(a.dtype))  // the compiler may or may not fuse the multiplication
                 tor_check_compare(a.dtype, got, want, a.n * a.dst_stride, 0.01, 1e-4);
             else

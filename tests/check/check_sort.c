@@ -62,7 +62,7 @@ static void check(TorSortArgs *a) {
     bool with_values = tor_check_range(0, 5) != 0, with_indices = tor_check_range(0, 5) != 0;
     a->values = with_values ? want + (size_t)value_first * elem : NULL;
     a->indices = with_indices ? (int64_t *)want_index + index_first : NULL;
-    tor_sort_ref(a);
+    tor_sort_ref(a, tor_check_buffer((size_t)a->size[a->axis] * 8, 8));
     int ran = 0;
     const TorSortKernel *kernel = NULL;
     for (int i = -1; i < 0 || (kernel = tor_sort_kernel(i)); i++) {
@@ -187,7 +187,7 @@ static void searches(void) {
                 *sorted = tor_check_buffer((size_t)(lines * a.n) * elem, elem);
         fill(a.dtype, raw, lines * a.n);
         s.src = raw, s.values = sorted;
-        tor_sort_ref(&s);
+        tor_sort_ref(&s, tor_check_buffer((size_t)a.n * 8, 8));
         a.sorted = sorted;
         int64_t count = lay_out(a.rank, a.size, a.value_stride, &first);
         uint8_t *values = tor_check_buffer((size_t)count * elem, elem);

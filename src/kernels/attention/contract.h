@@ -76,7 +76,7 @@ void tor_attention_combine(const void *args, int64_t begin, int64_t end, void *s
 const TorAttentionKernel *tor_attention_kernel(int index);
 const char *tor_attention_kernel_name(const TorAttentionKernel *kernel);
 
-/// The oracle: whole rows of scores, in double. Needs no bind; allocates.
-void tor_attention_ref(const TorAttentionArgs *args);
+/// The oracle: whole rows of scores, in double. Needs no bind. `scores` has room for n.
+void tor_attention_ref(const TorAttentionArgs *args, double *scores);
 
 #endif

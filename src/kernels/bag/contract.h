@@ -62,7 +62,7 @@ static inline void tor_bag_range(const TorBagArgs *args, int64_t i, int64_t *fir
 
 void tor_bag_bind(TorBagArgs *args);
 void tor_bag_run(const void *args, int64_t begin, int64_t end, void *scratch);
-/// The oracle: sums in double.
+/// The oracle: sums in double. Needs no bind.
 void tor_bag_run_ref(const TorBagArgs *args);
 
 #endif

@@ -122,8 +122,8 @@ size_t tor_conv_typed_packed_bytes(const TorConvPackArgs *args, TorDtype dtype);
 /// @return what to run over args->items
 TorRangeFn tor_conv_typed_pack_bind(TorConvPackArgs *args, TorDtype dtype);
 
-/// The oracle: sums in double, one rounding at the end (before the epilogue). Reads the weight as
-/// it is, not packed.
-void tor_conv_run_ref(const TorConvArgs *args, const TorConvPackArgs *weight);
+/// The oracle: sums in long double, one rounding at the end (before the epilogue); integers wrap.
+/// x, weight, bias and y are of `dtype`. Needs no bind, and reads the weight as it is, not packed.
+void tor_conv_run_ref(const TorConvArgs *args, const TorConvPackArgs *weight, TorDtype dtype);
 
 #endif

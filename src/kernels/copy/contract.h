@@ -53,6 +53,8 @@ typedef struct {
 
 void tor_fill_bind(TorFillArgs *args);  ///< then args->copy.items, args->copy.scratch_bytes
 void tor_fill_run(const void *args, int64_t begin, int64_t end, void *scratch);
+/// The oracle. Needs no bind.
+void tor_fill_ref(const TorFillArgs *args);
 
 /// dst[i] = start + i * step, i in [0, n).
 /// int64 arithmetic (wrapping) stored as `dtype` for integers and bool; for floats in the type that
@@ -69,6 +71,8 @@ typedef struct {
 
 void tor_arange_bind(TorArangeArgs *args);
 void tor_arange_run(const void *args, int64_t begin, int64_t end, void *scratch);
+/// The oracle. Needs no bind.
+void tor_arange_ref(const TorArangeArgs *args);
 
 /// Row `index` of kernels.inc, NULL past the last.
 const TorCopyKernel *tor_copy_kernel(int index);

@@ -3,19 +3,24 @@
 
 #include "kernels/pool/contract.h"
 
-static double value_at(const TorPoolArgs *args, int64_t at) {
-    TorScalar s = tor_scalar_load((const char *)args->x + at * (int64_t)tor_dtype_size(args->dtype),
-                                  args->dtype);
-    return tor_dtype_is_float(args->dtype) ? s.f : (double)s.i;
+static TorScalar value_at(const TorPoolArgs *args, int64_t at) {
+    return tor_scalar_load((const char *)args->x + at * (int64_t)tor_dtype_size(args->dtype),
+                           args->dtype);
 }
 
-static void store_at(const TorPoolArgs *args, int64_t at, double value) {
-    TorScalar s = {.dtype = args->dtype};
-    if (tor_dtype_is_float(args->dtype))
-        s.f = value;
-    else
-        s.i = (int64_t)value;
-    tor_scalar_store((char *)args->y + at * (int64_t)tor_dtype_size(args->dtype), s);
+static void store_at(const TorPoolArgs *args, int64_t at, TorScalar value) {
+    tor_scalar_store((char *)args->y + at * (int64_t)tor_dtype_size(args->dtype), value);
+}
+
+/// What a window that sees no element has for its maximum.
+static TorScalar lowest(TorDtype dtype) {
+    int bits = 8 * (int)tor_dtype_size(dtype);
+    TorScalar s = {.dtype = dtype};
+    if (tor_dtype_is_float(dtype))
+        s.f = -INFINITY;
+    else if (tor_dtype_kind(dtype) == 'i')
+        s.i = INT64_MIN >> (64 - bits);
+    return s;
 }
 
 static void one(const TorPoolArgs *args, int64_t b, int64_t c, const int64_t *o) {
@@ -45,11 +50,8 @@ static void one(const TorPoolArgs *args, int64_t b, int64_t c, const int64_t *o)
     }
     // A dilated window may miss the input: ATen then gives the lowest value and the first position
     // that is not below 0.
-    double sum = 0, most = -INFINITY;
-    if (!tor_dtype_is_float(args->dtype)) {
-        int64_t bits = 8 * (int64_t)tor_dtype_size(args->dtype);
-        most = tor_dtype_kind(args->dtype) == 'i' ? -ldexp(1, (int)bits - 1) : 0;
-    }
+    bool floats = tor_dtype_is_float(args->dtype);
+    TorScalar sum = {.dtype = args->dtype}, most = lowest(args->dtype);
     int64_t where = 0, seen = 0;
     for (int i = 0; i < 3; i++) {
         int64_t at = low[i];
@@ -60,10 +62,13 @@ static void one(const TorPoolArgs *args, int64_t b, int64_t c, const int64_t *o)
         for (int64_t h = low[1]; h < low[1] + count[1] * step[1]; h += step[1])
             for (int64_t w = low[2]; w < low[2] + count[2] * step[2]; w += step[2]) {
                 if (d < 0 || d >= in[0] || h < 0 || h >= in[1] || w < 0 || w >= in[2]) continue;
-                double x =
+                TorScalar x =
                     value_at(args, b * xs[0] + c * xs[1] + d * xs[2] + h * xs[3] + w * xs[4]);
-                sum += x;
-                if (seen++ == 0 || x > most || isnan(x)) {
+                if (floats)
+                    sum.f += x.f;
+                else
+                    sum.i = (int64_t)((uint64_t)sum.i + (uint64_t)x.i);
+                if (seen++ == 0 || (floats ? x.f > most.f || isnan(x.f) : x.i > most.i)) {
                     most = x;
                     where = (d * in[1] + h) * in[2] + w;
                 }
@@ -77,7 +82,11 @@ static void one(const TorPoolArgs *args, int64_t b, int64_t c, const int64_t *o)
     }
     int64_t divisor = args->kind == TOR_POOL_avg && args->count_include_pad ? padded : inside;
     if (args->kind == TOR_POOL_avg && args->divisor) divisor = args->divisor;
-    store_at(args, y, inside ? sum / (double)divisor : 0);
+    if (floats)
+        sum.f = inside ? sum.f / (double)divisor : 0;
+    else
+        sum.i = inside ? sum.i / divisor : 0;
+    store_at(args, y, sum);
 }
 
 void tor_pool_run_ref(const TorPoolArgs *args) {

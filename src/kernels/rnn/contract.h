@@ -60,7 +60,8 @@ typedef struct {
 void tor_rnn_bind(TorRnnArgs *args);
 /// A TorRangeFn.
 void tor_rnn_run(const void *args, int64_t begin, int64_t end, void *scratch);
-/// The oracle, in double; w unpacked.
-void tor_rnn_run_ref(const TorRnnArgs *args);
+/// The oracle, in double; w unpacked. Needs no bind; scratch has tor_rnn_ref_scratch() bytes.
+void tor_rnn_run_ref(const TorRnnArgs *args, void *scratch);
+size_t tor_rnn_ref_scratch(const TorRnnArgs *args);
 
 #endif

@@ -2,16 +2,17 @@
 /// rounded to float32 after each step, as it is stored.
 #include <math.h>
 
-#include "base/alloc.h"
 #include "kernels/rnn/contract.h"
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-void tor_rnn_run_ref(const TorRnnArgs *a) {
+size_t tor_rnn_ref_scratch(const TorRnnArgs *a) {
+    return (size_t)((tor_rnn_gates(a->mode) + 2) * a->width) * sizeof(double);
+}
+
+void tor_rnn_run_ref(const TorRnnArgs *a, void *scratch) {
     int64_t width = a->width, gates = tor_rnn_gates(a->mode) * width;
-    double *r = tor_alloc((size_t)(gates + 2 * width + 1) * sizeof *r), *h = r + gates,
-           *c = h + width;
-    if (!r) return;
+    double *r = scratch, *h = r + gates, *c = h + width;
     for (int64_t b = 0; b < a->batch; b++) {
         for (int64_t j = 0; j < width; j++) {
             h[j] = (double)a->h0[b * a->h0_row + j * a->h0_col];
@@ -37,7 +38,7 @@ void tor_rnn_run_ref(const TorRnnArgs *a) {
                     double n = tanh((double)p[2 * width + j] + sigmoid(s[0]) * q[2 * width]);
                     h[j] = n + sigmoid(s[1]) * (h[j] - n);
                 } else {
-                    h[j] = a->mode == TOR_RNN_tanh ? tanh(s[0]) : fmax(s[0], 0);
+                    h[j] = a->mode == TOR_RNN_tanh ? tanh(s[0]) : s[0] < 0 ? 0 : s[0];
                 }
                 h[j] = (double)(float)h[j];
                 a->y[t * a->y_step + b * a->y_row + j] = (float)h[j];
@@ -46,5 +47,4 @@ void tor_rnn_run_ref(const TorRnnArgs *a) {
         for (int64_t j = 0; a->cn && j < width; j++)
             a->cn[b * a->cn_row + j * a->cn_col] = (float)c[j];
     }
-    tor_free(r);
 }

@@ -60,8 +60,8 @@ typedef struct {
 void tor_sort_bind(TorSortArgs *args);
 bool tor_sort_bind_kernel(TorSortArgs *args, const TorSortKernel *kernel);
 void tor_sort_run(const void *args, int64_t begin, int64_t end, void *scratch);
-/// The oracle. Needs no bind; right before and after it.
-void tor_sort_ref(const TorSortArgs *args);
+/// The oracle. Needs no bind; right before and after it. `order` has room for a line.
+void tor_sort_ref(const TorSortArgs *args, int64_t *order);
 
 /// dst[i] = how many elements of a sorted line are less than value[i] (`right`: or equal to it), by
 /// bisection: the search goes right unless the element in the middle is greater or (not `right`)

@@ -1,5 +1,4 @@
 /// Sort's oracles: a line is ordered by insertion of positions, compared as scalars.
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/sort/contract.h"
@@ -53,13 +52,12 @@ static int64_t chosen(const Line *l, const int64_t *order, int64_t n) {
     return order[best];
 }
 
-void tor_sort_ref(const TorSortArgs *args) {
+void tor_sort_ref(const TorSortArgs *args, int64_t *order) {
     int64_t n = args->size[args->axis], lines = n != 0;
     int64_t bytes = (int64_t)tor_dtype_size(args->dtype), k = TOR_MIN(args->k, n);
-    int64_t *order = malloc((size_t)n * sizeof *order + 1);
     for (int d = 0; d < args->rank; d++)
         if (d != args->axis) lines *= args->size[d];
-    for (int64_t number = 0; order && number < lines; number++) {
+    for (int64_t number = 0; number < lines; number++) {
         int64_t rest = number, src = 0, value = 0, index = 0;
         for (int d = args->rank - 1; d >= 0; d--) {
             if (d == args->axis) continue;
@@ -84,7 +82,6 @@ void tor_sort_ref(const TorSortArgs *args) {
             if (args->indices) args->indices[index + j * args->index_stride[args->axis]] = order[j];
         }
     }
-    free(order);
 }
 
 void tor_search_ref(const TorSearchArgs *args) {
