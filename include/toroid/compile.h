@@ -19,6 +19,9 @@ typedef struct {
     size_t struct_bytes;
     /// Threads of each run; 0: as many as this process may use CPUs.
     int threads;
+    /// Not 0: every node by itself and by its plain reference kernel, in one thread. Slow: the
+    /// answers are for comparing with.
+    int reference;
 } ToroidOptions;
 
 /// Compiles a graph whose outputs are set.

@@ -60,12 +60,28 @@ def toroid(
     )
 
 
+def toroid_reference(
+    gm: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Compile a Dynamo graph to reference kernels: `toroid` with the option ``reference``.
+
+    What differs from its answer is a fault of a pass or of a kernel, since it uses none: leave
+    passes out of the default by ``TOROID_SKIP_PASS`` to find out which.
+    """
+    return toroid(gm, example_inputs, mode=mode, options={**(options or {}), "reference": True})
+
+
 def initialise() -> None:
     """Check that this PyTorch fits; called when ``torch.compile`` resolves the backend."""
     _torch.attach()
 
 
 toroid._dynamo_backend_init = initialise
+toroid_reference._dynamo_backend_init = initialise
 
 
 def _compile(

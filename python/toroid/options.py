@@ -36,7 +36,8 @@ class Options:
     verbose : int
         1 reports each compiled graph on the logger "toroid".
     reference : bool
-        Run every step by its plain reference kernel. Not there yet.
+        Run every node by itself and by its plain reference kernel, in one thread: to find out what
+        is wrong, not to be fast. Nothing is fused, packed or prepared, whatever `freeze` says.
     """
 
     strict: bool = False
@@ -93,8 +94,6 @@ def _check(name: str, value: Any) -> None:
             raise ValueError(f"option {name!r}: expected an integer of at least 0, got {value!r}")
         if value > _MOST:
             raise ValueError(f"option {name!r}: expected at most {_MOST}, got {value!r}")
-    if name == "reference" and value:
-        raise _core.Unsupported(f"option {name!r} is not there yet")
     if name == "release_weights" and value and not _can_release():
         raise _core.Unsupported("option 'release_weights': this PyTorch's storages are closed")
     if name == "precision" and value is not None:

@@ -38,15 +38,20 @@ static ToroidStatus note_inputs(ToroidExecutable *e, const TorGraph *g) {
     return TOROID_OK;
 }
 
+/// Whether the caller's ToroidOptions, which may be of an earlier version, end behind `field`.
+#define HAS(options, field) \
+    ((options)->struct_bytes >= offsetof(ToroidOptions, field) + sizeof(options)->field)
+
 static ToroidStatus read_options(TorOptions *out, const ToroidOptions *options) {
     *out = (TorOptions){.freeze = true, .precision = "f32"};
     if (!options) return TOROID_OK;
-    if (options->struct_bytes < offsetof(ToroidOptions, threads) + sizeof options->threads)
+    if (!HAS(options, threads))
         return tor_invalid("ToroidOptions.struct_bytes is %zu, expected sizeof(ToroidOptions)",
                            options->struct_bytes);
     if (options->threads < 0)
         return tor_invalid("ToroidOptions.threads is %d, expected at least 0", options->threads);
     out->threads = options->threads;
+    if (HAS(options, reference)) out->reference = options->reference != 0;
     return TOROID_OK;
 }
 

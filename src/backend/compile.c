@@ -5,6 +5,13 @@
 #include "base/log.h"
 #include "passes/passes.h"
 
+/// For the oracle only what a graph needs to be planned: an error of any other pass then shows as a
+/// difference. Nothing is fused, packed or made ahead.
+static ToroidStatus run_reference_passes(TorGraph *g) {
+    static const char *const needed[] = {"frozen", "widen", "programs", "layout"};
+    return tor_passes_run(g, needed, TOR_COUNT_OF(needed));
+}
+
 static ToroidStatus run_passes(TorExecutable *exe) {
     static const char *const fusion[] = {"recognise_activation",
                                          "recognise_attention",
@@ -98,10 +105,10 @@ static ToroidStatus build_plans(TorExecutable *exe) {
     exe->prologue_bytes = tor_alloc_zero((count + 1) * sizeof *exe->prologue_bytes);
     if (!exe->prologue_plans || !exe->prologue_bytes) return tor_no_memory();
     for (size_t i = 0; i < count; i++) {
-        TOR_TRY(tor_plan_create(&exe->prologue_plans[i], exe->prologue.results[i].graph));
+        TOR_TRY(tor_plan_create(&exe->prologue_plans[i], exe->prologue.results[i].graph, false));
         TOR_TRY(tor_plan_result_bytes(exe->prologue_plans[i], &exe->prologue_bytes[i]));
     }
-    TOR_TRY(tor_plan_create(&exe->plan, exe->g));
+    TOR_TRY(tor_plan_create(&exe->plan, exe->g, exe->options.reference));
     // The host's hook has the same shape; only the name of the tensor type differs between layers.
     _Static_assert(sizeof(TorExternalTensor) == sizeof(TorHostTensor), "one tensor, two layers");
     tor_plan_set_external(exe->plan, (TorExternalFn)(void (*)(void))exe->options.host.external,
@@ -116,9 +123,9 @@ static ToroidStatus compile(TorExecutable *exe) {
     exe->n_inputs = g->n_inputs;
     TOR_TRY(tor_table_create(&exe->before, g));
     for (uint32_t i = 0; i < g->n_inputs; i++)
-        if (!exe->options.freeze) g->inputs[i].frozen = false;
+        if (!exe->options.freeze || exe->options.reference) g->inputs[i].frozen = false;
     double start = tor_now();
-    TOR_TRY(run_passes(exe));
+    TOR_TRY(exe->options.reference ? run_reference_passes(exe->g) : run_passes(exe));
     double passed = tor_now();
     for (const TorNode *node = g->first; node; node = node->next) {
         if (node->op == TOR_OP_external)
@@ -154,7 +161,6 @@ ToroidStatus tor_exe_compile(TorExecutable **out, TorGraph **graph, const TorOpt
     if (options->precision && strcmp(options->precision, "f32") != 0)
         status =
             tor_refuse("precision \"%s\": no kernel has it yet; \"f32\" does", options->precision);
-    if (options->reference) status = tor_refuse("the reference backend is not there yet");
     if (status == TOROID_OK) status = compile(exe);
     exe->options.precision = NULL;  // the caller's text
     if (status != TOROID_OK) tor_exe_destroy(&exe);

@@ -165,7 +165,10 @@ static ToroidStatus bind(TorContext *c) {
     c->n_calls = c->scratch_bytes = c->shared_bytes = 0;
     for (size_t i = 0; i < plan->n_steps; i++) {
         const TorStep *step = &plan->steps[i];
-        TorBinder b = {.ints = c->ints, .args = c->args + step->args_at, .error = &c->error};
+        TorBinder b = {.ints = c->ints,
+                       .args = c->args + step->args_at,
+                       .error = &c->error,
+                       .reference = plan->reference};
         step->kind->bind(step->data, &b);
         for (int k = 0; k < b.n_calls; k++) {
             c->call_step[c->n_calls] = (uint32_t)i;

@@ -28,10 +28,10 @@ static int parts_of(const TorPlan *plan, size_t number) {
     return (int)(end - first);
 }
 
-static const char *kernel_of(const TorStep *step, const TorContext *c, size_t number) {
+static const char *kernel_of(const TorPlan *plan, const TorContext *c, size_t number) {
+    const TorStep *step = &plan->steps[number];
     if (!c) return "";
-    const char *kernel =
-        step->kind->kernel ? step->kind->kernel(tor_context_args(c, number)) : NULL;
+    const char *kernel = tor_step_kernel(plan, step, tor_context_args(c, number));
     return kernel ? kernel : step->kind->name;
 }
 
@@ -52,7 +52,7 @@ bool tor_step_describe(TorStepRecord *out, TorArena *arena, const TorPlan *plan,
         .node = step->node->id,
         .work = tor_arena_strdup(arena, text),
         .shape = tor_arena_strdup(arena, shape_text),
-        .kernel = tor_arena_strdup(arena, kernel_of(step, c, number)),
+        .kernel = tor_arena_strdup(arena, kernel_of(plan, c, number)),
         .origin = tor_arena_strdup(arena, step->node->origin ? step->node->origin : ""),
         .flops = need.flops / parts,
         .bytes = need.bytes / parts,

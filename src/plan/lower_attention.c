@@ -12,6 +12,11 @@ typedef struct {
     float scale;
 } AttentionData;
 
+static void attention_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
+    (void)begin, (void)end;
+    tor_attention_ref(args, scratch);
+}
+
 static void bind_attention(const void *data, TorBinder *b) {
     const AttentionData *t = data;
     TorAttentionArgs *args = b->args;
@@ -32,6 +37,7 @@ static void bind_attention(const void *data, TorBinder *b) {
     args->causal = t->causal;
     args->nan_rows = t->nan_rows;
     args->scale = t->scale;
+    if (tor_bind_reference(b, attention_ref_range, (size_t)args->n * sizeof(double))) return;
     tor_attention_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     b->shared_bytes = args->partial_bytes;
@@ -44,8 +50,10 @@ static const char *attention_kernel(const void *args) {
     return kernel ? tor_attention_kernel_name(kernel) : NULL;
 }
 
-static const TorStepKind attention_kind = {
-    .name = "attention", .bind = bind_attention, .kernel = attention_kernel};
+static const TorStepKind attention_kind = {.name = "attention",
+                                           .bind = bind_attention,
+                                           .kernel = attention_kernel,
+                                           .reference = "tor_attention_ref"};
 
 ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node) {
     const TorValue *q = tor_in(node, 0), *out = node->outputs[0];

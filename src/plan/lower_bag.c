@@ -9,6 +9,8 @@ typedef struct {
     TorDim bags, count, rows, width, w_row, w_col, index, offset, factor, y_row;
 } BagData;
 
+TOR_REFERENCE_RUN(tor_bag_run_ref)
+
 static void bind_bag(const void *data, TorBinder *b) {
     const BagData *d = data;
     TorBagArgs *args = b->args;
@@ -21,6 +23,7 @@ static void bind_bag(const void *data, TorBinder *b) {
     args->factor_stride = ints[d->factor];
     args->y_row = ints[d->y_row];
     args->error = b->error;
+    if (tor_bind_reference(b, tor_bag_run_ref_range, 0)) return;
     tor_bag_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_bag_run, args, args->items);
@@ -39,8 +42,11 @@ static ToroidStatus bag_raised(const TorStep *step, const void *args, int error)
                             "(embedding_bag)");
 }
 
-static const TorStepKind bag_kind = {
-    .name = "bag", .bind = bind_bag, .kernel = bag_kernel, .raised = bag_raised};
+static const TorStepKind bag_kind = {.name = "bag",
+                                     .bind = bind_bag,
+                                     .kernel = bag_kernel,
+                                     .reference = "tor_bag_run_ref",
+                                     .raised = bag_raised};
 
 ToroidStatus tor_lower_bag(TorPlan *plan, const TorNode *node) {
     static const size_t fields[] = {offsetof(TorBagArgs, w), offsetof(TorBagArgs, index),

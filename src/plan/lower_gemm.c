@@ -8,6 +8,7 @@
 typedef struct {
     TorGemmArgs gemm;
     TorEpilogue epilogue;
+    TorDtype dtype;
 } GemmStepArgs;
 
 typedef struct {
@@ -20,11 +21,22 @@ typedef struct {
     TorEpilogueData epilogue;
 } GemmData;
 
-static void bind_gemm(const void *data, TorBinder *b) {
-    const GemmData *d = data;
+static void gemm_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
+    (void)begin, (void)end;
+    tor_gemm_run_ref(&((const GemmStepArgs *)args)->gemm, scratch);
+}
+
+static void typed_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
+    (void)begin, (void)end, (void)scratch;
+    const GemmStepArgs *step = args;
+    tor_gemm_typed_run_ref(&step->gemm, step->dtype);
+}
+
+static TorGemmArgs *fill(const GemmData *d, const TorBinder *b) {
     GemmStepArgs *step = b->args;
     TorGemmArgs *args = &step->gemm;
     const int64_t *ints = b->ints;
+    step->dtype = d->dtype;
     args->m = ints[d->m];
     args->n = ints[d->n];
     args->k = ints[d->k];
@@ -43,12 +55,21 @@ static void bind_gemm(const void *data, TorBinder *b) {
     args->kernel = NULL;
     args->typed = NULL;
     args->mc = args->nc = args->kc = 0;
-    if (d->dtype != TOR_float32) {
-        tor_gemm_typed_bind(args, d->dtype);
-        b->scratch_bytes = args->scratch_bytes;
-        tor_bind_region(b, tor_gemm_typed_run, args, args->items);
-        return;
-    }
+    return args;
+}
+
+static void bind_typed(const void *data, TorBinder *b) {
+    const GemmData *d = data;
+    TorGemmArgs *args = fill(d, b);
+    if (tor_bind_reference(b, typed_ref_range, 0)) return;
+    tor_gemm_typed_bind(args, d->dtype);
+    b->scratch_bytes = args->scratch_bytes;
+    tor_bind_region(b, tor_gemm_typed_run, args, args->items);
+}
+
+static void bind_gemm(const void *data, TorBinder *b) {
+    TorGemmArgs *args = fill(data, b);
+    if (tor_bind_reference(b, gemm_ref_range, 0)) return;
     tor_gemm_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     b->shared_bytes = args->shared_bytes;
@@ -61,7 +82,16 @@ static const char *gemm_kernel(const void *args) {
     return gemm->typed ? gemm->typed->name : gemm->kernel ? gemm->kernel->name : NULL;
 }
 
-static const TorStepKind gemm_kind = {.name = "gemm", .bind = bind_gemm, .kernel = gemm_kernel};
+static const TorStepKind gemm_kind = {
+    .name = "gemm", .bind = bind_gemm, .kernel = gemm_kernel, .reference = "tor_gemm_run_ref"};
+static const TorStepKind typed_kind = {.name = "gemm",
+                                       .bind = bind_typed,
+                                       .kernel = gemm_kernel,
+                                       .reference = "tor_gemm_typed_run_ref"};
+
+static const TorStepKind *kind_of(TorDtype dtype) {
+    return dtype == TOR_float32 ? &gemm_kind : &typed_kind;
+}
 
 #define FIELD(name) (offsetof(GemmStepArgs, gemm) + offsetof(TorGemmArgs, name))
 
@@ -84,7 +114,7 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_plan_view(plan, w, &b));
     TOR_TRY(tor_plan_view(plan, out, &c));
     GemmData *d;
-    TOR_TRY(tor_step_add(plan, &gemm_kind, node, sizeof *d, sizeof(GemmStepArgs), &d));
+    TOR_TRY(tor_step_add(plan, kind_of(x->dtype), node, sizeof *d, sizeof(GemmStepArgs), &d));
     d->dtype = x->dtype;
     int last = x->rank - 1;
     TorDim zero = tor_int_const(g, 0);
@@ -122,7 +152,7 @@ ToroidStatus tor_lower_matmul(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_plan_view(plan, tor_in(node, 1), &b));
     TOR_TRY(tor_plan_view(plan, out, &c));
     GemmData *d;
-    TOR_TRY(tor_step_add(plan, &gemm_kind, node, sizeof *d, sizeof(GemmStepArgs), &d));
+    TOR_TRY(tor_step_add(plan, kind_of(x->dtype), node, sizeof *d, sizeof(GemmStepArgs), &d));
     d->dtype = x->dtype;
     d->m = x->dim[batch];
     d->k = x->dim[batch + 1];

@@ -17,6 +17,9 @@ typedef struct {
     TorDtype index_dtype[TOR_INDEX_MAX];
 } IndexData;
 
+TOR_REFERENCE_RUN(tor_gather_ref)
+TOR_REFERENCE_RUN(tor_scatter_ref)
+
 static void bind_index(const void *data, TorBinder *b) {
     const IndexData *d = data;
     TorIndexArgs *args = b->args;
@@ -36,6 +39,8 @@ static void bind_index(const void *data, TorBinder *b) {
         args->index_dtype[k] = d->index_dtype[k];
     }
     args->error = b->error;
+    TorRangeFn oracle = d->scatter ? tor_scatter_ref_range : tor_gather_ref_range;
+    if (tor_bind_reference(b, oracle, 0)) return;
     if (d->scatter)
         tor_scatter_bind(args);
     else
@@ -75,10 +80,16 @@ static ToroidStatus index_raised(const TorStep *step, const void *args, int erro
     return raises_index_error(node) ? tor_invalid_index("%s", text) : tor_invalid_data("%s", text);
 }
 
-static const TorStepKind gather_kind = {
-    .name = "gather", .bind = bind_index, .kernel = index_kernel, .raised = index_raised};
-static const TorStepKind scatter_kind = {
-    .name = "scatter", .bind = bind_index, .kernel = index_kernel, .raised = index_raised};
+static const TorStepKind gather_kind = {.name = "gather",
+                                        .bind = bind_index,
+                                        .kernel = index_kernel,
+                                        .reference = "tor_gather_ref",
+                                        .raised = index_raised};
+static const TorStepKind scatter_kind = {.name = "scatter",
+                                         .bind = bind_index,
+                                         .kernel = index_kernel,
+                                         .reference = "tor_scatter_ref",
+                                         .raised = index_raised};
 
 /// The dims of the loop nest and where each of them moves data, other and indices.
 typedef struct {

@@ -13,6 +13,8 @@ typedef struct {
     TorDim stride[TOR_MAP_OPERANDS][TOR_MAX_RANK];
 } MapData;
 
+TOR_REFERENCE_RUN(tor_map_run_ref)
+
 static void bind_map(const void *data, TorBinder *b) {
     const MapData *m = data;
     TorMapArgs *args = b->args;
@@ -20,6 +22,15 @@ static void bind_map(const void *data, TorBinder *b) {
     tor_bind_dims(b->ints, m->size, m->rank, size);
     for (int i = 0; i < m->n_operands; i++)
         tor_bind_dims(b->ints, m->stride[i], m->rank, stride[i]);
+    if (b->reference) {
+        args->program = m->prepared.program;
+        args->rank = m->rank;
+        args->row_rank = m->row_rank;
+        args->error = b->error;
+        memcpy(args->size, size, (size_t)m->rank * sizeof *size);
+        memcpy(args->stride, stride, (size_t)m->n_operands * sizeof *stride);
+    }
+    if (tor_bind_reference(b, tor_map_run_ref_range, 0)) return;
     tor_map_bind(args, &m->prepared, m->rank, m->row_rank, size,
                  (const int64_t(*)[TOR_MAP_RANK])stride);
     args->error = b->error;
@@ -33,8 +44,10 @@ static ToroidStatus divided_by_zero(const TorStep *step, const void *args, int e
     return tor_invalid_data("ZeroDivisionError");  // eager's whole message
 }
 
-static const TorStepKind map_kind = {.name = "map", .bind = bind_map, .raised = divided_by_zero};
-static const TorStepKind rows_kind = {.name = "rows", .bind = bind_map, .raised = divided_by_zero};
+static const TorStepKind map_kind = {
+    .name = "map", .bind = bind_map, .reference = "tor_map_run_ref", .raised = divided_by_zero};
+static const TorStepKind rows_kind = {
+    .name = "rows", .bind = bind_map, .reference = "tor_map_run_ref", .raised = divided_by_zero};
 
 ToroidStatus tor_lower_fused(TorPlan *plan, const TorNode *node) {
     const TorProgram *program = tor_attr(node, TOR_ATTR_program)->blob;

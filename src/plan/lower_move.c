@@ -12,6 +12,8 @@ typedef struct {
     bool reversed[TOR_MAX_RANK];  ///< read that axis from its end (flip)
 } CopyData;
 
+TOR_REFERENCE_RUN(tor_copy_ref)
+
 static void bind_copy(const void *data, TorBinder *b) {
     const CopyData *d = data;
     TorCopyArgs *args = b->args;
@@ -22,6 +24,7 @@ static void bind_copy(const void *data, TorBinder *b) {
     tor_bind_dims(b->ints, d->to, d->rank, args->dst_stride);
     for (int i = 0; i < d->rank; i++)
         if (d->reversed[i]) args->src_stride[i] = -args->src_stride[i];
+    if (tor_bind_reference(b, tor_copy_ref_range, 0)) return;
     tor_copy_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_copy_run, args, args->items);
@@ -32,7 +35,8 @@ static const char *copy_kernel(const void *args) {
     return kernel ? tor_copy_kernel_name(kernel) : NULL;
 }
 
-static const TorStepKind copy_kind = {.name = "copy", .bind = bind_copy, .kernel = copy_kernel};
+static const TorStepKind copy_kind = {
+    .name = "copy", .bind = bind_copy, .kernel = copy_kernel, .reference = "tor_copy_ref"};
 
 static ToroidStatus copy_step(TorPlan *plan, const TorNode *node, const TorView *from,
                               const TorView *to, uint32_t reversed) {
@@ -121,6 +125,8 @@ typedef struct {
     TorDim size[TOR_MAX_RANK], to[TOR_MAX_RANK];
 } FillData;
 
+TOR_REFERENCE_RUN(tor_fill_ref)
+
 static void bind_fill(const void *data, TorBinder *b) {
     const FillData *d = data;
     TorFillArgs *args = b->args;
@@ -129,12 +135,14 @@ static void bind_fill(const void *data, TorBinder *b) {
     memcpy(args->value, d->value, sizeof args->value);
     tor_bind_dims(b->ints, d->size, d->rank, args->copy.size);
     tor_bind_dims(b->ints, d->to, d->rank, args->copy.dst_stride);
+    if (tor_bind_reference(b, tor_fill_ref_range, 0)) return;
     tor_fill_bind(args);
     b->scratch_bytes = args->copy.scratch_bytes;
     tor_bind_region(b, tor_fill_run, args, args->copy.items);
 }
 
-static const TorStepKind fill_kind = {.name = "fill", .bind = bind_fill};
+static const TorStepKind fill_kind = {
+    .name = "fill", .bind = bind_fill, .reference = "tor_fill_ref"};
 
 static ToroidStatus fill_step(TorPlan *plan, const TorNode *node, const TorView *to,
                               TorScalar value) {
@@ -184,6 +192,8 @@ typedef struct {
     int64_t step;
 } ArangeData;
 
+TOR_REFERENCE_RUN(tor_arange_ref)
+
 static void bind_arange(const void *data, TorBinder *b) {
     const ArangeData *d = data;
     TorArangeArgs *args = b->args;
@@ -199,11 +209,13 @@ static void bind_arange(const void *data, TorBinder *b) {
         args->start.i = b->ints[d->start];
         args->step.i = d->step;
     }
+    if (tor_bind_reference(b, tor_arange_ref_range, 0)) return;
     tor_arange_bind(args);
     tor_bind_region(b, tor_arange_run, args, args->items);
 }
 
-static const TorStepKind arange_kind = {.name = "arange", .bind = bind_arange};
+static const TorStepKind arange_kind = {
+    .name = "arange", .bind = bind_arange, .reference = "tor_arange_ref"};
 
 ToroidStatus tor_lower_arange(TorPlan *plan, const TorNode *node) {
     TorView to;

@@ -12,6 +12,11 @@ typedef struct {
     TorDim k, size[TOR_MAX_RANK], from[TOR_MAX_RANK], value[TOR_MAX_RANK], index[TOR_MAX_RANK];
 } SortData;
 
+static void sort_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
+    (void)begin, (void)end;
+    tor_sort_ref(args, scratch);
+}
+
 static void bind_sort(const void *data, TorBinder *b) {
     const SortData *d = data;
     TorSortArgs *args = b->args;
@@ -25,6 +30,8 @@ static void bind_sort(const void *data, TorBinder *b) {
     tor_bind_dims(b->ints, d->from, d->rank, args->src_stride);
     tor_bind_dims(b->ints, d->value, d->rank, args->value_stride);
     tor_bind_dims(b->ints, d->index, d->rank, args->index_stride);
+    size_t order = (size_t)args->size[args->axis] * sizeof(int64_t);
+    if (tor_bind_reference(b, sort_ref_range, order)) return;
     tor_sort_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_sort_run, args, args->items);
@@ -35,7 +42,8 @@ static const char *sort_kernel(const void *args) {
     return kernel ? tor_sort_kernel_name(kernel) : NULL;
 }
 
-static const TorStepKind sort_kind = {.name = "sort", .bind = bind_sort, .kernel = sort_kernel};
+static const TorStepKind sort_kind = {
+    .name = "sort", .bind = bind_sort, .kernel = sort_kernel, .reference = "tor_sort_ref"};
 
 static TorSortKind kind_of(const TorNode *node) {
     if (node->op == TOR_OP_sort) return TOR_SORT_all;
@@ -82,6 +90,8 @@ typedef struct {
         dst[TOR_MAX_RANK];
 } SearchData;
 
+TOR_REFERENCE_RUN(tor_search_ref)
+
 static void bind_search(const void *data, TorBinder *b) {
     const SearchData *d = data;
     TorSearchArgs *args = b->args;
@@ -95,12 +105,14 @@ static void bind_search(const void *data, TorBinder *b) {
     tor_bind_dims(b->ints, d->value, d->rank, args->value_stride);
     tor_bind_dims(b->ints, d->sorted, d->rank, args->sorted_stride);
     tor_bind_dims(b->ints, d->dst, d->rank, args->dst_stride);
+    if (tor_bind_reference(b, tor_search_ref_range, 0)) return;
     tor_search_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_search_run, args, args->items);
 }
 
-static const TorStepKind search_kind = {.name = "search", .bind = bind_search};
+static const TorStepKind search_kind = {
+    .name = "search", .bind = bind_search, .reference = "tor_search_ref"};
 
 ToroidStatus tor_lower_searchsorted(TorPlan *plan, const TorNode *node) {
     TorView lines, values, to;

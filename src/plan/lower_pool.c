@@ -11,6 +11,8 @@ typedef struct {
     TorDim batch, channels, in[3], out[3], x_stride[5], y_stride[5], index_stride[5];
 } PoolData;
 
+TOR_REFERENCE_RUN(tor_pool_run_ref)
+
 static void bind_pool(const void *data, TorBinder *b) {
     const PoolData *d = data;
     TorPoolArgs *args = b->args;
@@ -23,6 +25,7 @@ static void bind_pool(const void *data, TorBinder *b) {
     tor_bind_dims(ints, d->x_stride, 5, args->x_stride);
     tor_bind_dims(ints, d->y_stride, 5, args->y_stride);
     if (tor_pool_is_max(args->kind)) tor_bind_dims(ints, d->index_stride, 5, args->index_stride);
+    if (tor_bind_reference(b, tor_pool_run_ref_range, 0)) return;
     tor_pool_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_pool_run, args, args->items);
@@ -33,7 +36,8 @@ static const char *pool_kernel(const void *args) {
     return row ? row->name : NULL;
 }
 
-static const TorStepKind pool_kind = {.name = "pool", .bind = bind_pool, .kernel = pool_kernel};
+static const TorStepKind pool_kind = {
+    .name = "pool", .bind = bind_pool, .kernel = pool_kernel, .reference = "tor_pool_run_ref"};
 
 /// The view with a batch dim.
 static TorView batched(TorPlan *plan, TorView view, int spatial) {

@@ -45,11 +45,14 @@ typedef struct {
     Planes planes;
 } ResizeData;
 
+TOR_REFERENCE_RUN(tor_resize_run_ref)
+
 static void bind_resize(const void *data, TorBinder *b) {
     const ResizeData *d = data;
     TorResizeArgs *args = b->args;
     *args = d->fixed;
     BIND_PLANES(b->ints, &d->planes, args);
+    if (tor_bind_reference(b, tor_resize_run_ref_range, 0)) return;
     tor_resize_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_resize_run, args, args->items);
@@ -60,8 +63,10 @@ static const char *resize_kernel(const void *args) {
     return row ? row->name : NULL;
 }
 
-static const TorStepKind resize_kind = {
-    .name = "resize", .bind = bind_resize, .kernel = resize_kernel};
+static const TorStepKind resize_kind = {.name = "resize",
+                                        .bind = bind_resize,
+                                        .kernel = resize_kernel,
+                                        .reference = "tor_resize_run_ref"};
 
 ToroidStatus tor_lower_resize(TorPlan *plan, const TorNode *node) {
     static const char *const modes[] = {"nearest", "nearest_exact", "linear", "cubic"};
@@ -93,12 +98,15 @@ typedef struct {
     TorDim grid[5];
 } GridData;
 
+TOR_REFERENCE_RUN(tor_grid_run_ref)
+
 static void bind_grid(const void *data, TorBinder *b) {
     const GridData *d = data;
     TorGridArgs *args = b->args;
     *args = d->fixed;
     BIND_PLANES(b->ints, &d->planes, args);
     tor_bind_dims(b->ints, d->grid, 5, args->grid_stride);
+    if (tor_bind_reference(b, tor_grid_run_ref_range, 0)) return;
     tor_grid_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_grid_run, args, args->items);
@@ -109,7 +117,8 @@ static const char *grid_kernel(const void *args) {
     return row ? row->name : NULL;
 }
 
-static const TorStepKind grid_kind = {.name = "grid", .bind = bind_grid, .kernel = grid_kernel};
+static const TorStepKind grid_kind = {
+    .name = "grid", .bind = bind_grid, .kernel = grid_kernel, .reference = "tor_grid_run_ref"};
 
 ToroidStatus tor_lower_grid(TorPlan *plan, const TorNode *node) {
     static const char *const modes[] = {"linear", "nearest", "cubic"}, *const paddings[] = {

@@ -10,6 +10,11 @@ typedef struct {
     TorDim steps, batch, width, x[2], y[2], h0[2], c0[2], cn[2], w[2];
 } RnnData;
 
+static void rnn_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
+    (void)begin, (void)end;
+    tor_rnn_run_ref(args, scratch);
+}
+
 static void bind_rnn(const void *data, TorBinder *b) {
     const RnnData *d = data;
     TorRnnArgs *args = b->args;
@@ -26,6 +31,7 @@ static void bind_rnn(const void *data, TorBinder *b) {
         args->cn_row = ints[d->cn[0]], args->cn_col = ints[d->cn[1]];
     }
     if (!d->packed) args->w_row = ints[d->w[0]], args->w_col = ints[d->w[1]];
+    if (tor_bind_reference(b, rnn_ref_range, tor_rnn_ref_scratch(args))) return;
     tor_rnn_bind(args);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_rnn_run, args, args->items);
@@ -36,7 +42,8 @@ static const char *rnn_kernel(const void *args) {
     return kernel ? kernel->name : NULL;
 }
 
-static const TorStepKind rnn_kind = {.name = "rnn", .bind = bind_rnn, .kernel = rnn_kernel};
+static const TorStepKind rnn_kind = {
+    .name = "rnn", .bind = bind_rnn, .kernel = rnn_kernel, .reference = "tor_rnn_run_ref"};
 
 static TorRnnMode mode_of(const TorNode *node) {
     const char *mode = tor_attr_str(node, TOR_ATTR_mode, "");

@@ -11,6 +11,8 @@ typedef struct {
     TorDim size[TOR_MAX_RANK], from[TOR_MAX_RANK], to[TOR_MAX_RANK], index[TOR_MAX_RANK];
 } ScanData;
 
+TOR_REFERENCE_RUN(tor_scan_ref)
+
 static void bind_scan(const void *data, TorBinder *b) {
     const ScanData *d = data;
     TorScanArgs *args = b->args;
@@ -22,6 +24,7 @@ static void bind_scan(const void *data, TorBinder *b) {
     tor_bind_dims(b->ints, d->from, d->rank, args->src_stride);
     tor_bind_dims(b->ints, d->to, d->rank, args->dst_stride);
     tor_bind_dims(b->ints, d->index, d->rank, args->index_stride);
+    if (tor_bind_reference(b, tor_scan_ref_range, 0)) return;
     tor_scan_bind(args);
     tor_bind_region(b, tor_scan_run, args, args->items);
 }
@@ -31,7 +34,8 @@ static const char *scan_kernel(const void *args) {
     return kernel ? tor_scan_kernel_name(kernel) : NULL;
 }
 
-static const TorStepKind scan_kind = {.name = "scan", .bind = bind_scan, .kernel = scan_kernel};
+static const TorStepKind scan_kind = {
+    .name = "scan", .bind = bind_scan, .kernel = scan_kernel, .reference = "tor_scan_ref"};
 
 static TorScanKind kind_of(TorOp op) {
     switch (op) {

@@ -241,13 +241,14 @@ static ToroidStatus plan_lifetimes(TorPlan *plan) {
                                 plan->n_steps);
 }
 
-ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g) {
+ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g, bool reference) {
     *out = NULL;
     TorPlan *plan = tor_alloc_zero(sizeof *plan);
     if (!plan) return tor_no_memory();
     static _Atomic uint64_t plans;
     plan->number = ++plans;
     plan->g = g;
+    plan->reference = reference;
     plan->n_values = g->next_value;
     plan->input_bytes = tor_int_const(g, 0);
     ToroidStatus status = tor_arena_create(&plan->arena);

@@ -49,8 +49,9 @@ typedef ToroidStatus (*TorExternalFn)(void *user, void *token, int64_t callable,
 
 /// Builds the skeleton. The graph has been through the passes, layout last; it is borrowed for the
 /// plan's life (integers may be added to it meanwhile).
+/// @param reference  every step runs its family's oracle, if it has one
 /// @return TOROID_UNSUPPORTED, with the node, where no kernel takes it
-ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g);
+ToroidStatus tor_plan_create(TorPlan **out, TorGraph *g, bool reference);
 void tor_plan_destroy(TorPlan **plan);
 void tor_plan_set_external(TorPlan *plan, TorExternalFn fn, void *user);
 /// Hears of each step of the runs that ask for it: its name when it begins, NULL when it ended.

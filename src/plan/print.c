@@ -2,6 +2,11 @@
 #include "base/program.h"
 #include "plan/step.h"
 
+const char *tor_step_kernel(const TorPlan *plan, const TorStep *step, const void *args) {
+    if (plan->reference && step->kind->reference) return step->kind->reference;
+    return step->kind->kernel ? step->kind->kernel(args) : NULL;
+}
+
 void tor_step_put_work(TorText *t, const TorStep *step) {
     const TorNode *node = step->node;
     tor_text_put(t, "%s", tor_op_name(node->op));
@@ -21,8 +26,7 @@ ToroidStatus tor_plan_print(const TorPlan *plan, const TorContext *c, char **tex
         &t, "step  kind       items  kernel                                    result, work\n");
     for (size_t i = 0; i < plan->n_steps; i++) {
         const TorStep *step = &plan->steps[i];
-        const char *kernel =
-            c && step->kind->kernel ? step->kind->kernel(tor_context_args(c, i)) : NULL;
+        const char *kernel = c ? tor_step_kernel(plan, step, tor_context_args(c, i)) : NULL;
         int regions = 0;
         const TorRegionCall *call = c ? tor_context_calls(c, i, &regions) : NULL;
         tor_text_put(&t, "%4zu  %-10s %5" PRId64 "  %-40s  ", i, step->kind->name,

@@ -54,6 +54,7 @@ typedef struct {
     const int64_t *ints;  ///< the graph's integers
     void *args;           ///< of the step; cleared when the context was made, kept between binds
     int *error;           ///< a kernel may raise it: see TorStepKind.raised
+    bool reference;       ///< the family's oracle is wanted, not a kernel
     TorRegionCall calls[TOR_STEP_REGIONS];
     int n_calls;
     size_t scratch_bytes;  ///< a thread
@@ -68,6 +69,7 @@ typedef struct {
     void (*bind)(const void *data, TorBinder *binder);
     /// The kernel row chosen, for tables; NULL: none to tell.
     const char *(*kernel)(const void *args);
+    const char *reference;  ///< the family's oracle; NULL: it has none
     /// The message for what the step's kernel left in the error flag; NULL where none raises it.
     ToroidStatus (*raised)(const TorStep *step, const void *args, int error);
 } TorStepKind;
@@ -83,6 +85,7 @@ struct TorStep {
 struct TorPlan {
     uint64_t number;  ///< unique in the process
     TorGraph *g;
+    bool reference;  ///< every step by its family's oracle
     TorArena *arena;
     TorStep *steps;
     size_t n_steps, step_capacity;
@@ -125,6 +128,22 @@ void tor_step_shared(TorPlan *plan, size_t field);
 static inline void tor_bind_region(TorBinder *b, TorRangeFn run, const void *args, int64_t items) {
     b->calls[b->n_calls++] = (TorRegionCall){run, args, items};
 }
+
+/// Makes the oracle the step's one item, if that is what is wanted: then the family's own bind,
+/// which may be what is wrong, is left out.
+static inline bool tor_bind_reference(TorBinder *b, TorRangeFn run, size_t scratch_bytes) {
+    if (!b->reference) return false;
+    b->scratch_bytes = scratch_bytes;
+    tor_bind_region(b, run, b->args, 1);
+    return true;
+}
+
+/// An oracle that takes the arguments alone, as a TorRangeFn.
+#define TOR_REFERENCE_RUN(oracle)                                                             \
+    static void oracle##_range(const void *args, int64_t begin, int64_t end, void *scratch) { \
+        (void)begin, (void)end, (void)scratch;                                                \
+        oracle(args);                                                                         \
+    }
 
 /// size[i] = ints[dims[i]]
 static inline void tor_bind_dims(const int64_t *ints, const TorDim *dims, int count, int64_t *out) {
@@ -169,6 +188,8 @@ const int64_t *tor_context_ints(const TorContext *c);
 /// What the last bind depended on: sizes, strides and integers of the inputs.
 const int64_t *tor_context_sizes(const TorContext *c, size_t *count);
 
+/// The kernel row that a bound step runs, or the oracle; NULL: none to tell.
+const char *tor_step_kernel(const TorPlan *plan, const TorStep *step, const void *args);
 /// What a step does, in the words of the IR: "linear {add gelu_erf}".
 void tor_step_put_work(TorText *t, const TorStep *step);
 

@@ -110,6 +110,29 @@ static void test_weights_change(void **state) {
     toroid_executable_destroy(&e);
 }
 
+// The oracles have the kernels' answers. Options of a version that had no such field are taken.
+static void test_reference(void **state) {
+    (void)state;
+    ToroidOptions options[] = {
+        {.struct_bytes = sizeof *options, .reference = 1},
+        {.struct_bytes = sizeof *options, .reference = 0},
+        {.struct_bytes = offsetof(ToroidOptions, reference), .reference = 1}};
+    for (int i = 0; i < COUNT(options); i++) {
+        ToroidGraph *g;
+        ToroidExecutable *e;
+        OK(toroid_graph_create(&g));
+        ToroidValue *x = input(g, "x", TOROID_ANY_SIZE, 3, false), *w = input(g, "w", 2, 3, true);
+        ToroidValue *y = OP(g, "aten.relu.default", T(OP(g, "aten.linear.default", T(x), T(w))));
+        OK(toroid_graph_outputs(g, &y, 1));
+        OK(toroid_compile(&e, &g, &options[i]));
+        float weight[] = {1, 2, 3, -1, 0, -1}, rows[] = {1, 1, 1, 0, 2, 0}, result[4];
+        ToroidTensor in[] = {matrix(rows, 2, 3), matrix(weight, 2, 3)}, out = matrix(result, 2, 2);
+        OK(toroid_run(e, in, 2, &out, 1));
+        assert_memory_equal(result, ((const float[]){6, 0, 4, 0}), sizeof result);
+        toroid_executable_destroy(&e);
+    }
+}
+
 static void test_several_results_and_views(void **state) {
     (void)state;
     ToroidGraph *g;
@@ -493,6 +516,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_batch),
         cmocka_unit_test(test_weights_change),
+        cmocka_unit_test(test_reference),
         cmocka_unit_test(test_several_results_and_views),
         cmocka_unit_test(test_keywords_and_text),
         cmocka_unit_test(test_names),

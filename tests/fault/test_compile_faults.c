@@ -46,12 +46,11 @@ static ToroidStatus build(void) {
 static ToroidStatus whole(TorExecutable **exe, Tensor **out) {
     TOR_TRY(tor_graph_create(&g));
     TOR_TRY(build());
-    TOR_TRY(tor_exe_compile(exe, &g, &(TorOptions){.freeze = true}));
+    TOR_TRY(tor_exe_compile(exe, &g, &(TorOptions){.freeze = true, .reference = by_reference}));
     return call_exe(*exe, 2, out);
 }
 
-static void test_every_allocation(void **state) {
-    (void)state;
+static void fail_each_allocation(void) {
     x = FLOATS("3 16"), w = FLOATS("16 16"), filter = FLOATS("4 1 3 3"), shift = FLOATS("4 1 1"),
     table = FLOATS("5 2"), ix = INDICES(4, 0, 4);
     TorExecutable *exe = NULL;
@@ -87,6 +86,17 @@ static void test_every_allocation(void **state) {
         if (done) print_message("%d allocations\n", (int)n - 1);
     }
     for (int i = 0; i < 6; i++) tor_frozen_forget(given[i]->uid);
+}
+
+static void test_every_allocation(void **state) {
+    (void)state;
+    fail_each_allocation();
+}
+
+static void test_every_allocation_by_reference(void **state) {
+    (void)state;
+    by_reference = true;
+    fail_each_allocation();
 }
 
 // A host that describes a text, and one that runs out of memory for it.
@@ -193,8 +203,8 @@ static void test_wrong_inputs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_every_allocation), TEST(test_describe),
-                                       TEST(test_record), TEST(test_refusals),
-                                       TEST(test_wrong_inputs)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_allocation), TEST(test_every_allocation_by_reference), TEST(test_describe),
+        TEST(test_record), TEST(test_refusals), TEST(test_wrong_inputs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,6 @@ def compile_with(**kwargs):
         ({"threads": True}, "at least 0"),
         ({"precision": "int3"}, "expected one of f32, bf16"),
         ({"release_weights": True, "freeze": False}, "needs 'freeze'"),
-        ({"reference": True}, "not there yet"),
     ],
 )
 def test_wrong_options_say_what_was_expected(options, message):
@@ -61,7 +60,7 @@ def test_wrong_mode():
         {"strict": True},
         {"freeze": False},
         {"precision": "f32"},
-        {"reference": False},
+        {"reference": True},
     ],
 )
 def test_options_are_taken(options):

@@ -154,11 +154,6 @@ def test_a_mode_of_inductors():
         parse("reduce-overhead", None)
 
 
-def test_an_option_that_is_not_there_yet():
-    with pytest.raises(package.Unsupported, match="'reference' is not there yet"):
-        parse(None, {"reference": True})
-
-
 def test_right_options():
     assert parse(None, None) == parse("default", {}) == Options()
     assert parse(None, {"threads": 0, "verbose": True}) == Options(threads=0, verbose=True)

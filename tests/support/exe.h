@@ -12,6 +12,7 @@ static TorGraph *g;
 static Tensor *given[64];  // the tensors of the graph's inputs, in order
 static int64_t into[16];   // of the outputs; reset by start()
 static double tolerance;   // relative to the largest number of an output
+static bool by_reference;  // check() has every node run by its family's oracle
 
 static inline void start(void) {
     tor_graph_destroy(&g);
@@ -19,6 +20,7 @@ static inline void start(void) {
     memset(into, -1, sizeof into);
     memset(given, 0, sizeof given);
     tolerance = 2e-5;
+    by_reference = false;
 }
 
 static inline int finish(void **state) {
@@ -253,7 +255,8 @@ static inline void check(const char *what) {
     Interpreter *it = interpret(g, given);
     for (int k = 0; k < n; k++) ids[k] = tor_in(g->output, k)->id;
     TorExecutable *exe;
-    ToroidStatus status = tor_exe_compile(&exe, &g, &(TorOptions){.freeze = true});
+    ToroidStatus status =
+        tor_exe_compile(&exe, &g, &(TorOptions){.freeze = true, .reference = by_reference});
     if (status != TOROID_OK) fail_msg("%s: %s", what, toroid_last_error());
     check_exe(exe, it, ids, n, what);
     tor_exe_destroy(&exe);

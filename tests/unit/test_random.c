@@ -127,8 +127,7 @@ static TorValue *grow_graph(void) {
     }
 }
 
-static void test_random_graphs(void **state) {
-    (void)state;
+static void random_graphs(bool reference) {
     const char *rounds = getenv("TOROID_TEST_ROUNDS"), *seed = getenv("TOROID_TEST_SEED");
     uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
     for (uint64_t round = first; round < first + (rounds ? strtoull(rounds, NULL, 10) : 300);
@@ -153,14 +152,26 @@ static void test_random_graphs(void **state) {
         outputs(out, 4);
         char what[32];
         snprintf(what, sizeof what, "seed %d", (int)round);
-        tolerance = 2e-4;
+        by_reference = reference;
+        tolerance = reference ? 1e-5 : 2e-4;
         check(what);
     }
+}
+
+static void test_random_graphs(void **state) {
+    (void)state;
+    random_graphs(false);
+}
+
+static void test_random_graphs_by_reference(void **state) {
+    (void)state;
+    random_graphs(true);
 }
 
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     setenv("TOROID_VERIFY", "1", 1);
-    const struct CMUnitTest tests[] = {TEST(test_random_graphs)};
+    const struct CMUnitTest tests[] = {TEST(test_random_graphs),
+                                       TEST(test_random_graphs_by_reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
