@@ -1,4 +1,7 @@
-"""Comparing with eager: types, strides and sharing exactly, values as far as rounding allows."""
+"""Comparing with eager, or with another compilation.
+
+Types, strides and sharing exactly, values as far as rounding allows.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,20 @@ class Tally:
     undefined: int = 0  # eager's own roundings decide what it is
 
 
-def check(program: Program, compiled: Compiled, tally: Tally | None = None) -> str | None:
-    """Run compiled and eager; what differs, or None."""
+def check(
+    program: Program,
+    compiled: Compiled,
+    tally: Tally | None = None,
+    oracle: Compiled | None = None,
+) -> str | None:
+    """Run compiled, and the oracle or eager; what differs, or None."""
     want_inputs, got_inputs = arguments(program), arguments(program)
-    want = run(program, want_inputs)
-    ordered = [got_inputs[i] for i in compiled.inputs]
-    got = list(compiled.run(list(ordered)))
-    expected = [want[i] for i in program.outputs]
+    got = _call(compiled, got_inputs)
+    if oracle is not None:
+        expected = _call(oracle, want_inputs)
+    else:
+        want = run(program, want_inputs)
+        expected = [want[i] for i in program.outputs]
     if len(got) != len(expected):
         return f"{len(got)} outputs, expected {len(expected)}"
     spread = Spread(program)
@@ -41,6 +51,10 @@ def check(program: Program, compiled: Compiled, tally: Tally | None = None) -> s
         if fault := _value_fault(len(expected) + k, got_inputs[i], want_inputs[i], spread, tally):
             return f"input {k} afterwards: {fault}"
     return None
+
+
+def _call(compiled: Compiled, inputs: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+    return list(compiled.run([inputs[i] for i in compiled.inputs]))
 
 
 def _type_fault(a: torch.Tensor, b: torch.Tensor, strides: tuple[int, ...]) -> str | None:

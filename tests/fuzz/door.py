@@ -76,7 +76,7 @@ def _call(graph: Graph, target: Any, args: Any, kwargs: Any) -> Any:
     return node
 
 
-def compile_program(program: Program, strict: bool = False) -> Compiled:
+def compile_program(program: Program, **options: Any) -> Compiled:
     """Compile; what Toroid refuses runs in PyTorch, as always, and stands in the report."""
     mode = FakeTensorMode()
     with mode, torch.no_grad():
@@ -89,7 +89,7 @@ def compile_program(program: Program, strict: bool = False) -> Compiled:
             SimpleNamespace(mutates_data=i in written, mutates_metadata=False) for i in inputs
         ],
     )
-    options = parse(None, {"threads": program.threads, "strict": strict})
+    wanted = parse(None, {"threads": program.threads, **options})
     with tracing(context), listen() as reports, torch.no_grad():
-        call = backend._compile(gm, [], options=options, breaks=None, kind="inference")
+        call = backend._compile(gm, [], options=wanted, breaks=None, kind="inference")
     return Compiled(call, inputs, [tuple(v.stride()) for v in vals], reports[-1])

@@ -2,7 +2,7 @@
 """Random graphs through Toroid against eager; ends with 'N graphs, N failed'.
 
 Usage: run.py [--count N] [--seed S] [--index I] [--first I] [--jobs J] [--minutes M] [--shrink N]
-              [--each-pass]
+              [--each-pass] [--reference]
 
 Graph I of seed S is the same on every machine with the same PyTorch; `--seed S --index I` runs it
 alone, makes it small and prints it as a Python program. Workers are processes: one that dies or
@@ -43,9 +43,9 @@ HANG = 120.0  # seconds that one graph may take, on a machine with much else to 
 class Worker:
     """A process that examines every `step`-th index and reports each on a pipe."""
 
-    def __init__(self, seed: int, start: int, stop: int, step: int, each_pass: bool) -> None:
+    def __init__(self, seed: int, start: int, stop: int, step: int, **how: bool) -> None:
         self.seed, self.next, self.stop, self.step = seed, start, stop, step
-        self.each_pass = each_pass
+        self.how = how  # arguments of examine()
         self.pid = self.fd = -1
         self.buffer = b""
         self.since = time.monotonic()
@@ -62,7 +62,7 @@ class Worker:
             os.dup2(self.output.fileno(), 2)
             try:
                 for index in range(self.next, self.stop, self.step):
-                    line = json.dumps(examine(self.seed, index, self.each_pass)) + "\n"
+                    line = json.dumps(examine(self.seed, index, **self.how)) + "\n"
                     os.write(writer, line.encode())
             except BaseException:
                 traceback.print_exc()
@@ -142,13 +142,13 @@ def fuzz(workers: list[Worker], deadline: float) -> tuple[int, list, Any]:
     return done, failures, tally
 
 
-def shrink_in_child(seed: int, index: int, fault: str) -> str:
+def shrink_in_child(seed: int, index: int, fault: str, reference: bool) -> str:
     """`describe` in a process of its own, which may die."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(reader)
-        text = describe(seed, index, fault)
+        text = describe(seed, index, fault, reference)
         with os.fdopen(writer, "w") as stream:
             stream.write(text)
         os._exit(0)
@@ -179,6 +179,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long")
     parser.add_argument("--shrink", type=int, default=5, help="failures to make small")
     parser.add_argument("--each-pass", action="store_true", help="also without each optional pass")
+    parser.add_argument(
+        "--reference",
+        action="store_true",
+        help="reference kernels against eager, and the default against those",
+    )
     options = parser.parse_args()
     first, count, jobs = options.first, options.count, options.jobs
     if options.index is not None:
@@ -187,13 +192,12 @@ def main() -> int:
     start = time.monotonic()
     deadline = start + options.minutes * 60 if options.minutes else float("inf")
     jobs = min(jobs, max(count, 1))
-    workers = [
-        Worker(options.seed, first + j, first + count, jobs, options.each_pass) for j in range(jobs)
-    ]
+    how = {"each_pass": options.each_pass, "reference": options.reference}
+    workers = [Worker(options.seed, first + j, first + count, jobs, **how) for j in range(jobs)]
     done, failures, tally = fuzz(workers, deadline)
     seconds = time.monotonic() - start
     for index, fault in sorted(failures)[: options.shrink]:
-        print("\n" + shrink_in_child(options.seed, index, fault), flush=True)
+        print("\n" + shrink_in_child(options.seed, index, fault, options.reference), flush=True)
     if tally["left"]:
         print("\nleft to PyTorch, by graphs:")
         for (target, reason), times in tally["left"].most_common(12):

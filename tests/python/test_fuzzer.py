@@ -123,6 +123,19 @@ def test_a_graph_made_small_is_a_short_program_that_runs(index, capsys):
     exec(compile(text, "small", "exec"), {})
 
 
+def test_the_reference_is_compared_with_eager_and_the_default_with_it():
+    _torch.attach()
+    for index in range(6):
+        assert examine(5, index, reference=True)["fault"] is None
+    program = trace(lambda x: (aten.cumsum.default(x, 1),), (gauss(8, 9),), ())
+    compiled, oracle = compile_program(program), compile_program(program, reference=True)
+    assert check(program, compiled, oracle=oracle) is None
+    assert "tor_scan_ref" in oracle.report.tables()["steps"]
+    assert "tor_scan_ref" not in compiled.report.tables()["steps"]
+    wrong = dataclasses.replace(compiled, run=lambda args: [compiled.run(args)[0] + 1])
+    assert "elements differ" in check(program, wrong, oracle=oracle)
+
+
 def test_answers_without_each_pass():
     _torch.attach()
     assert {"cse", "recognise_attention", "group_heads", "prologue"} <= set(optional_passes())
