@@ -143,9 +143,11 @@ def _moved_by(
     """A result with the error of rounding something of that size.
 
     What is no larger than its error may be zero, and of either sign; what is left of something
-    that does not fit the type may be infinite.
+    that does not fit the type may be infinite. The error is another in each run, up to twice as
+    small: what turns many times within it (a tangent of 1e14) would else be seen at three places.
     """
     noise = _noise(t, generator, alike, zero=True)
+    noise *= 1 - torch.rand((), generator=generator).item() / 2
     moved = torch.where(t.abs() > error, t.double(), 0.0) + noise * error
     moved = torch.where(size > torch.finfo(t.dtype).max, noise * torch.inf, moved)
     moved = _signs_of_zero(torch.empty_like(t).copy_(moved), generator)

@@ -48,6 +48,10 @@ def a_remainder_whose_quotient_leaves_float32(x, y):
     return (aten.fmod.Tensor(x, y), aten.remainder.Tensor(x, y))
 
 
+def a_tangent_that_turns_within_a_rounding(x):
+    return (aten.tan.default(aten.reciprocal.default(aten.gelu.default(x))),)
+
+
 def gauss(*shape):
     return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
@@ -67,6 +71,10 @@ def gauss(*shape):
         (
             a_remainder_whose_quotient_leaves_float32,
             (torch.full((33,), 6.596424750624589e37), torch.full((33,), 0.09375)),
+        ),
+        (
+            a_tangent_that_turns_within_a_rounding,
+            (torch.linspace(-8, -7.8, 60, dtype=torch.float64),),
         ),
         (
             exponentials_whose_sum_is_rounded_to_one,
