@@ -40,7 +40,7 @@ help:
 	@echo 'make lint     formatting, include order, names of kernels'
 	@echo 'make format   format the sources'
 	@echo 'make asan     C tests under AddressSanitizer and UBSan, in $(BUILD)-asan'
-	@echo 'make tsan     tests of the thread pool under ThreadSanitizer, in $(BUILD)-tsan'
+	@echo 'make tsan     tests of the pool and the backends under ThreadSanitizer, in $(BUILD)-tsan'
 	@echo 'make clean    remove the builds'
 
 setup: $(VENV)/.ready
@@ -141,8 +141,9 @@ $(BUILD)-tsan/build.ninja: $(VENV)/.ready
 	    -Db_sanitize=thread -Db_lundef=false $(SETUP)
 
 tsan: $(BUILD)-tsan/build.ninja
-	ninja --quiet -C $(BUILD)-tsan tests/unit/unit_pool
+	ninja --quiet -C $(BUILD)-tsan tests/unit/unit_pool tests/api/test_backends
 	TSAN_OPTIONS=halt_on_error=1 $(BUILD)-tsan/tests/unit/unit_pool
+	TSAN_OPTIONS=halt_on_error=1 $(BUILD)-tsan/tests/api/test_backends
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan build-next

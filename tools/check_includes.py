@@ -25,7 +25,7 @@ PUBLIC = {
     "graph.h": "api",
     "compile.h": "api",
     "tune.h": "tune",
-    "backend.h": "api",
+    "backend.h": "backend",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -1,65 +1,29 @@
 // Compiled graphs, for C.
-#include <stdio.h>
-#include <string.h>
-
 #include "api/internal.h"
-#include "backend/executable.h"
 #include "backend/frozen.h"
 #include "base/cpu.h"
 #include "toroid/compile.h"
-
-typedef struct {
-    char *name;
-    TorDtype dtype;
-    int rank;
-} Input;
-
-struct ToroidExecutable {
-    TorExecutable *exe;
-    Input *inputs;
-    int n_inputs;
-};
-
-static ToroidStatus note_inputs(ToroidExecutable *e, const TorGraph *g) {
-    e->n_inputs = (int)g->n_inputs;
-    e->inputs = tor_alloc_zero((g->n_inputs + 1) * sizeof *e->inputs);
-    if (!e->inputs) return tor_no_memory();
-    for (int i = 0; i < e->n_inputs; i++) {
-        const TorInput *from = &g->inputs[i];
-        char text[32];
-        if (!from->name) snprintf(text, sizeof text, "%d", i);
-        const char *name = from->name ? from->name : text;
-        e->inputs[i] = (Input){.name = tor_alloc(strlen(name) + 1),
-                               .dtype = from->value->dtype,
-                               .rank = from->value->rank};
-        if (!e->inputs[i].name) return tor_no_memory();
-        strcpy(e->inputs[i].name, name);
-    }
-    return TOROID_OK;
-}
 
 /// Whether the caller's ToroidOptions, which may be of an earlier version, end behind `field`.
 #define HAS(options, field) \
     ((options)->struct_bytes >= offsetof(ToroidOptions, field) + sizeof(options)->field)
 
 static ToroidStatus read_options(TorOptions *out, const ToroidOptions *options) {
-    *out = (TorOptions){.freeze = true, .precision = "f32"};
     if (!options) return TOROID_OK;
     if (!HAS(options, threads))
         return tor_invalid("ToroidOptions.struct_bytes is %zu, expected sizeof(ToroidOptions)",
                            options->struct_bytes);
     if (options->threads < 0)
         return tor_invalid("ToroidOptions.threads is %d, expected at least 0", options->threads);
-    out->threads = options->threads;
-    if (HAS(options, reference)) out->reference = options->reference != 0;
+    if (options->threads) out->threads = options->threads;
+    if (HAS(options, reference)) out->reference |= options->reference != 0;
     return TOROID_OK;
 }
 
 static ToroidStatus compile(ToroidExecutable *e, ToroidGraph *graph, const ToroidOptions *given) {
-    TorOptions options;
+    TorOptions options = graph->options;
     TOR_TRY(read_options(&options, given));
-    if (!graph->finished) return tor_invalid("toroid_compile: the graph has no outputs set");
-    TOR_TRY(note_inputs(e, graph->g));
+    TOR_TRY(tor_signature_read(&e->signature, graph));
     return tor_exe_compile(&e->exe, &graph->g, &options);
 }
 
@@ -82,13 +46,12 @@ void toroid_executable_destroy(ToroidExecutable **executable) {
     if (!executable || !*executable) return;
     ToroidExecutable *e = *executable;
     tor_exe_destroy(&e->exe);
-    for (int i = 0; e->inputs && i < e->n_inputs; i++) tor_free(e->inputs[i].name);
-    tor_free(e->inputs);
+    tor_signature_free(&e->signature);
     tor_free(e);
     *executable = NULL;
 }
 
-int toroid_input_count(const ToroidExecutable *e) { return e ? e->n_inputs : 0; }
+int toroid_input_count(const ToroidExecutable *e) { return e ? e->signature.n_inputs : 0; }
 int toroid_output_count(const ToroidExecutable *e) { return e ? tor_exe_output_count(e->exe) : 0; }
 
 uint64_t toroid_weight_id(void) { return tor_frozen_new_uid(); }
@@ -113,8 +76,8 @@ static ToroidStatus count_elements(const ToroidTensor *t, size_t element, int64_
     return TOROID_OK;
 }
 
-static ToroidStatus check_input(const Input *expected, const ToroidTensor *t, bool read,
-                                int64_t *elements) {
+static ToroidStatus check_input(const TorSignatureTensor *expected, const ToroidTensor *t,
+                                bool read, int64_t *elements) {
     TorDtype dtype;
     TOR_TRY(tor_api_dtype(&dtype, t->dtype));
     if (dtype != expected->dtype || t->rank != expected->rank)
@@ -129,8 +92,8 @@ static ToroidStatus check_input(const Input *expected, const ToroidTensor *t, bo
 /// Starts a call; `inputs` has room for all.
 static ToroidStatus begin(ToroidExecutable *e, const ToroidTensor *given, int n_inputs,
                           int n_outputs, bool runs, TorCallInput *inputs, TorCall **call) {
-    if (n_inputs != e->n_inputs)
-        return tor_invalid("expected %d inputs, got %d", e->n_inputs, n_inputs);
+    if (n_inputs != e->signature.n_inputs)
+        return tor_invalid("expected %d inputs, got %d", e->signature.n_inputs, n_inputs);
     if (n_outputs != tor_exe_output_count(e->exe))
         return tor_invalid("expected room for %d outputs, got %d", tor_exe_output_count(e->exe),
                            n_outputs);
@@ -138,8 +101,9 @@ static ToroidStatus begin(ToroidExecutable *e, const ToroidTensor *given, int n_
         const ToroidTensor *t = &given[i];
         bool tracked = tor_exe_tracks(e->exe, (uint32_t)i);
         int64_t elements = 0;
-        ToroidStatus status = check_input(&e->inputs[i], t, runs || tracked, &elements);
-        if (status != TOROID_OK) return tor_error_prefix(status, "input %s", e->inputs[i].name);
+        ToroidStatus status = check_input(&e->signature.tensors[i], t, runs || tracked, &elements);
+        if (status != TOROID_OK)
+            return tor_error_prefix(status, "input %s", e->signature.tensors[i].name);
         // A weight without a number is a new tensor at each run.
         uint64_t uid = tracked && !t->id ? tor_frozen_new_uid() : t->id;
         inputs[i] = (TorCallInput){
@@ -151,7 +115,7 @@ static ToroidStatus begin(ToroidExecutable *e, const ToroidTensor *given, int n_
 /// Forgets the numbers that begin() gave out.
 static void forget_unnamed(const ToroidExecutable *e, const ToroidTensor *given,
                            const TorCallInput *inputs) {
-    for (int i = 0; i < e->n_inputs; i++)
+    for (int i = 0; i < e->signature.n_inputs; i++)
         if (inputs[i].uid && !given[i].id) tor_frozen_forget(inputs[i].uid);
 }
 
@@ -188,7 +152,7 @@ static ToroidStatus with_call(ToroidExecutable *e, const ToroidTensor *inputs, i
                               ToroidTensor *outputs, int n_outputs, bool runs) {
     if (!e || (n_inputs && !inputs) || (n_outputs && !outputs))
         return tor_invalid("an argument is NULL");
-    TorCallInput *taken = tor_alloc_zero(((size_t)e->n_inputs + 1) * sizeof *taken);
+    TorCallInput *taken = tor_alloc_zero(((size_t)e->signature.n_inputs + 1) * sizeof *taken);
     if (!taken) return tor_no_memory();
     TorCall *call = NULL;
     ToroidStatus status = begin(e, inputs, n_inputs, n_outputs, runs, taken, &call);
@@ -196,7 +160,7 @@ static ToroidStatus with_call(ToroidExecutable *e, const ToroidTensor *inputs, i
     for (int k = 0; status == TOROID_OK && !runs && k < n_outputs; k++)
         describe(&tor_exe_outputs(call)[k], &outputs[k]);
     tor_exe_end(&call);
-    if (n_inputs == e->n_inputs) forget_unnamed(e, inputs, taken);
+    if (n_inputs == e->signature.n_inputs) forget_unnamed(e, inputs, taken);
     tor_free(taken);
     return status;
 }

@@ -1,4 +1,5 @@
 // Graphs by call, for C: a thin layer over the IR and the importer that trusts nothing it is given.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "api/internal.h"
@@ -43,6 +44,9 @@ ToroidStatus toroid_graph_create(ToroidGraph **out) {
     ToroidGraph *graph = tor_alloc_zero(sizeof *graph);
     if (!graph) return tor_no_memory();
     ToroidStatus status = tor_graph_create(&graph->g);
+    static atomic_uint_fast64_t numbers;
+    graph->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
+    graph->options = (TorOptions){.freeze = true, .precision = "f32"};
     if (status == TOROID_OK)
         graph->g->unguarded = true;
     else

@@ -1,29 +1,11 @@
 // The public interface: right answers, and a status for whatever is wrong.
+#include "support.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-// After the headers that it needs.
-#include <cmocka.h>
 
 #include "base/alloc.h"
-#include "toroid/compile.h"
-
-#define OK(call)                                                               \
-    do {                                                                       \
-        ToroidStatus ok_status_ = (call);                                      \
-        if (ok_status_ != TOROID_OK) print_error("%s\n", toroid_last_error()); \
-        assert_int_equal(ok_status_, TOROID_OK);                               \
-    } while (0)
-#define FAILS(status, text, call)                                                    \
-    do {                                                                             \
-        assert_int_equal((call), status);                                            \
-        if (!strstr(toroid_last_error(), text)) fail_msg("%s", toroid_last_error()); \
-    } while (0)
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static ToroidValue *input(ToroidGraph *g, const char *name, ToroidSize rows, ToroidSize columns,
                           bool weight) {

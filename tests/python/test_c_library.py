@@ -38,7 +38,7 @@ def prefix(tmp_path_factory):
 
 def test_what_is_installed(prefix):
     found = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
-    headers = {f"include/toroid/{name}.h" for name in ("status", "graph", "compile")}
+    headers = {f"include/toroid/{name}.h" for name in ("status", "graph", "compile", "backend")}
     assert headers <= found
     rest = {Path(path).name for path in found - headers}
     assert {name for name in rest if not name.startswith("libtoroid.so")} == {"toroid.pc"}
@@ -74,7 +74,7 @@ def test_the_example(prefix, tmp_path):
         assert text in lines
 
 
-@pytest.mark.parametrize("header", ["status", "graph", "compile"])
+@pytest.mark.parametrize("header", ["status", "graph", "compile", "backend"])
 def test_each_header_compiles_alone(prefix, header, tmp_path):
     source = tmp_path / "alone.c"
     source.write_text(f'#include "toroid/{header}.h"\nint main(void) {{ return 0; }}\n')
