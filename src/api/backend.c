@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/internal.h"
+#include "backend/plugin.h"
 #include "backend/registry.h"
 #include "base/log.h"
 
@@ -91,9 +92,15 @@ ToroidStatus toroid_backend_register(const ToroidBackend *backend) {
     return tor_registry_add(backend);
 }
 
+/// A plugin that is loaded is listed by its tags, any other always.
 static ToroidStatus list(TorNames *names, const char *const *exclude_tags) {
     TOR_TRY(start());
-    return tor_registry_list(names, exclude_tags);
+    TorNames plugins = {0};
+    ToroidStatus status = tor_plugin_list(&plugins);
+    for (size_t i = 0; status == TOROID_OK && i < plugins.count; i++)
+        if (!tor_registry_find(plugins.items[i])) status = tor_names_add(names, plugins.items[i]);
+    tor_names_free(plugins.items);
+    return status == TOROID_OK ? tor_registry_list(names, exclude_tags) : status;
 }
 
 ToroidStatus toroid_backend_list(const char *const *exclude_tags, char ***out) {
@@ -115,7 +122,8 @@ ToroidStatus toroid_backend_list(const char *const *exclude_tags, char ***out) {
 
 void toroid_names_free(char **names) { tor_names_free(names); }
 
-static ToroidStatus unknown(const char *name) {
+/// @param refused  folders that were not searched
+static ToroidStatus unknown(const char *name, const char *refused) {
     static const char *const no_tags[] = {NULL};
     char buffer[512];
     TorText text = tor_text_fixed(buffer, sizeof buffer);
@@ -123,16 +131,33 @@ static ToroidStatus unknown(const char *name) {
     ToroidStatus status = list(&names, no_tags);
     if (status == TOROID_OK) {
         tor_names_suggest(&names, name, &text);
-        status = tor_invalid("there is no backend \"%.80s\"; %s", name, buffer);
+        status = tor_invalid("there is no backend \"%.80s\"; %s%s%s", name, buffer,
+                             *refused ? "; not searched" : "", refused);
     }
     tor_names_free(names.items);
     return status;
 }
 
+/// Of threads that want one plugin, one loads it.
+static ToroidStatus load(const ToroidBackend **out, const char *name) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    char refused[400];
+    TorText text = tor_text_fixed(refused, sizeof refused);
+    ToroidStatus status = TOROID_OK;
+    bool found = true;
+    pthread_mutex_lock(&lock);
+    *out = tor_registry_find(name);
+    if (!*out) status = tor_plugin_load(name, &found, &text);
+    pthread_mutex_unlock(&lock);
+    if (!*out) *out = tor_registry_find(name);
+    if (*out) return TOROID_OK;
+    return found ? status : unknown(name, refused);
+}
+
 static ToroidStatus find(const ToroidBackend **out, const char *name) {
     TOR_TRY(start());
     *out = tor_registry_find(name);
-    return *out ? TOROID_OK : unknown(name);
+    return *out ? TOROID_OK : load(out, name);
 }
 
 ToroidStatus toroid_backend_resolve(const ToroidBackend **out, const char *name) {

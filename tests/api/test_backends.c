@@ -5,9 +5,33 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "toroid/backend.h"
+
+/// The folder of plugins, for this user alone whatever the build folder's rights are.
+static char folder[] = "/tmp/toroid_plugins_XXXXXX", plugin[80], loads[80];
+
+static int make_folder(void **state) {
+    (void)state;
+    if (!mkdtemp(folder)) return 1;
+    snprintf(plugin, sizeof plugin, "%s/toroid_backend_loaded_once.so", folder);
+    snprintf(loads, sizeof loads, "%s/loads", folder);
+    FILE *from = fopen(PLUGIN, "rb"), *to = fopen(plugin, "wb");
+    if (!from || !to) return 1;
+    for (int c = fgetc(from); c != EOF; c = fgetc(from)) fputc(c, to);
+    fclose(from);
+    fclose(to);
+    return chmod(plugin, 0755) || setenv("TOROID_BACKEND_PATH", folder, 1) ||
+           setenv("TOROID_TEST_LOADS", loads, 1);
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    return unlink(plugin) || unlink(loads) || rmdir(folder);
+}
 
 /// relu of a row of 4.
 static ToroidGraph *small_graph(int n_outputs) {
@@ -166,6 +190,12 @@ static bool listed(const char *name, const char *const *exclude_tags) {
     }
     toroid_names_free(names);
     return found;
+}
+
+static void test_list_before_loading(void **state) {
+    (void)state;
+    assert_true(listed("loaded_once", NULL));
+    assert_int_equal(access(loads, F_OK), -1);
 }
 
 static void test_list(void **state) {
@@ -395,6 +425,7 @@ static void *worker(void *argument) {
         (void)toroid_backend_register(&ours);
         failures += toroid_backend_resolve(&b, own) != TOROID_OK || strcmp(b->name, own) != 0;
         failures += toroid_backend_resolve(&b, shared) != TOROID_OK || strcmp(b->name, shared) != 0;
+        failures += toroid_backend_resolve(&b, "loaded_once") != TOROID_OK;
         failures += toroid_backend_resolve(&b, "no_such_backend") != TOROID_INVALID;
         char **names;
         failures += toroid_backend_list(NULL, &names) != TOROID_OK;
@@ -413,17 +444,25 @@ static void test_threads(void **state) {
         pthread_join(threads[i], &failures);
         assert_int_equal((intptr_t)failures, 0);
     }
+    struct stat s;
+    assert_int_equal(stat(loads, &s), 0);
+    assert_int_equal(s.st_size, 1);
 }
 
 int main(void) {
-    unsetenv("TOROID_BACKEND_PATH");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads),  // first: what is built in is not registered yet
-        cmocka_unit_test(test_built_in),        cmocka_unit_test(test_registered),
-        cmocka_unit_test(test_wrong_structs),   cmocka_unit_test(test_shorter_and_longer_structs),
-        cmocka_unit_test(test_unknown_names),   cmocka_unit_test(test_list),
-        cmocka_unit_test(test_hooks),           cmocka_unit_test(test_wrong_results),
-        cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_list_before_loading),
+        cmocka_unit_test(test_threads),  // what is built in and the plugin are new to it
+        cmocka_unit_test(test_built_in),
+        cmocka_unit_test(test_registered),
+        cmocka_unit_test(test_wrong_structs),
+        cmocka_unit_test(test_shorter_and_longer_structs),
+        cmocka_unit_test(test_unknown_names),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_hooks),
+        cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_no_memory),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

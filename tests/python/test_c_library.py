@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from toroid import _core
-
-ROOT = Path(__file__).parents[2]
-CC = os.environ.get("CC", "cc")
-
-
-def run(*command, **options):
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=600, **options
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return done.stdout
+from c_library import CC, ROOT, install, run
 
 
 @pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    """Install what `make build` built."""
-    build = Path(_core.__file__).parents[2]
-    assert (build / "meson-info").is_dir(), "the tests run on an editable installation"
-    folder = tmp_path_factory.mktemp("install")
-    meson = Path(sys.executable).with_name("meson")
-    tags = "--no-rebuild", "--tags", "devel,library"
-    run(meson, "install", "-C", build, "--destdir", folder, *tags)
-    (headers,) = folder.rglob("include/toroid")
-    return headers.parent.parent
+def installed(tmp_path_factory):
+    return install(tmp_path_factory.mktemp("install"))
+
+
+@pytest.fixture(scope="module")
+def prefix(installed):
+    return installed.prefix
 
 
 def test_what_is_installed(prefix):
@@ -54,21 +37,12 @@ def test_the_library_shows_its_interface_only(prefix):
     assert {name for name in names if f"{name}(" not in declared} == set()
 
 
-def test_the_example(prefix, tmp_path):
-    (config,) = prefix.rglob("toroid.pc")
-    (library,) = {path.parent for path in prefix.rglob("libtoroid.so")}
-    environment = {
-        **os.environ,
-        "PKG_CONFIG_PATH": str(config.parent),
-        "LD_LIBRARY_PATH": str(library),
-    }
-    # The folder was moved after the file was written.
-    define = f"--define-variable=prefix={prefix}"
-    flags = run("pkg-config", define, "--cflags", "--libs", "toroid", env=environment).split()
+def test_the_example(installed, tmp_path):
+    flags = installed.flags("--cflags", "--libs")
     program = tmp_path / "mlp"
     run(CC, "-std=c99", "-Wall", "-Wextra", "-Werror", ROOT / "examples/c/mlp.c", *flags,
         "-o", program)  # fmt: skip
-    lines = run(program, env=environment).splitlines()
+    lines = run(program, env=installed.environment).splitlines()
     for batch in (1, 10, 100):
         text = f"batch {batch:3}: [{batch}, 10], the first row adds up to 1.000"
         assert text in lines
