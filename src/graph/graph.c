@@ -28,7 +28,7 @@ void tor_graph_destroy(TorGraph **graph) {
 
 // ---------------------------------------------------------------- lists
 
-static void link_node(TorGraph *g, TorNode *node, TorNode *before) {
+void tor_node_link(TorGraph *g, TorNode *node, TorNode *before) {
     node->next = before;
     node->prev = before ? before->prev : g->last;
     *(node->prev ? &node->prev->next : &g->first) = node;
@@ -41,7 +41,7 @@ static void unlink_node(TorGraph *g, TorNode *node) {
     node->prev = node->next = NULL;
 }
 
-static void link_use(TorUse *use, TorValue *value) {
+void tor_use_link(TorUse *use, TorValue *value) {
     use->value = value;
     use->prev = NULL;
     use->next = value->uses;
@@ -111,9 +111,9 @@ static ToroidStatus check_counts(TorOp op, TorValue *const *inputs, int n_inputs
 
 static void commit_node(TorGraph *g, TorNode *node, TorNode *before) {
     node->id = g->next_node++;
-    for (int i = 0; i < node->n_inputs; ++i) link_use(&node->inputs[i], node->inputs[i].value);
+    for (int i = 0; i < node->n_inputs; ++i) tor_use_link(&node->inputs[i], node->inputs[i].value);
     for (int i = 0; i < node->n_outputs; ++i) node->outputs[i]->id = g->next_value++;
-    link_node(g, node, before);
+    tor_node_link(g, node, before);
 }
 
 ToroidStatus tor_graph_add(TorGraph *g, TorNode *before, TorOp op, TorValue *const *inputs,
@@ -151,12 +151,12 @@ void tor_graph_remove(TorGraph *g, TorNode *node) {
 void tor_graph_move_before(TorGraph *g, TorNode *node, TorNode *before) {
     if (node == before) return;
     unlink_node(g, node);
-    link_node(g, node, before ? before : g->output);
+    tor_node_link(g, node, before ? before : g->output);
 }
 
 void tor_node_set_input(TorNode *node, int i, TorValue *value) {
     unlink_use(&node->inputs[i]);
-    link_use(&node->inputs[i], value);
+    tor_use_link(&node->inputs[i], value);
 }
 
 void tor_value_replace(TorValue *old, TorValue *with) {
@@ -164,7 +164,7 @@ void tor_value_replace(TorValue *old, TorValue *with) {
     while (old->uses) {
         TorUse *use = old->uses;
         unlink_use(use);
-        link_use(use, with);
+        tor_use_link(use, with);
     }
     old->successor = with;
     with->successor = NULL;  // else two that replaced each other would be a circle

@@ -276,6 +276,8 @@ struct TorGraph {
 
 ToroidStatus tor_graph_create(TorGraph **out);
 void tor_graph_destroy(TorGraph **graph);
+/// A copy that shares nothing; only before passes ran.
+ToroidStatus tor_graph_clone(TorGraph **out, const TorGraph *from);
 
 /// Adds a tensor input; dims are the caller's (tor_int_const, or tor_int_size of this input: its
 /// number is graph->n_inputs before the call).

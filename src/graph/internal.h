@@ -18,6 +18,13 @@ struct TorIntTable {
 
 void tor_int_table_free(TorGraph *g);
 
+// ---------------------------------------------------------------- lists
+
+/// Puts a node before another, or last.
+void tor_node_link(TorGraph *g, TorNode *node, TorNode *before);
+/// Notes the user of a use among the uses of a value.
+void tor_use_link(TorUse *use, TorValue *value);
+
 // ---------------------------------------------------------------- type rules
 
 typedef struct {

@@ -45,6 +45,52 @@ static void test_print(void **state) {
     tor_graph_destroy(&g);
 }
 
+// A clone prints and runs through passes like its source, and outlives it.
+static void test_clone(void **state) {
+    (void)state;
+    const char *passed[2];
+    for (int cloned = 0; cloned < 2; cloned++) {
+        TorGraph *g = new_graph(), *source;
+        TorValue *x = INPUT(g, "x", "s 768"), *w = WEIGHT(g, "w", "3072 768"), *twice, *k;
+        TorDim n;
+        assert_int_equal(tor_graph_add_int_input(g, "n", &n), TOROID_OK);
+        twice = OP(g, linear, INS(x, w), NONE);
+        twice->node->origin = "addmm";
+        twice = OP(g, add, INS(twice, twice), NONE);
+        k = OP(g, slice, INS(x),
+               ATTRS(TOR_A_INT(axis, 0), TOR_A_DIM(start, n), TOR_A_INT(step, 1), DIMS(g, "1")));
+        TorValue *values[] = {twice, k, x};
+        int64_t into[] = {-1, 0, -1};
+        assert_int_equal(tor_graph_set_outputs(g, values, into, 3), TOROID_OK);
+        assert_int_equal(tor_graph_set_output_layout(g, 0, NULL, (int[]){1, 0}), TOROID_OK);
+        if (cloned) {
+            char *before;
+            assert_int_equal(tor_graph_print(g, &before), TOROID_OK);
+            source = g;
+            assert_int_equal(tor_graph_clone(&g, source), TOROID_OK);
+            // New integers are found among the old ones, and added to one graph only.
+            assert_int_equal(tor_int_scalar(g, 2), n);
+            tor_int_const(g, 123456);
+            assert_true(tor_int_count(g) == tor_int_count(source) + 1);
+            assert_true(g->output_layouts != source->output_layouts);
+            assert_memory_equal(g->output_layouts, source->output_layouts,
+                                3 * sizeof *g->output_layouts);
+            tor_graph_destroy(&source);
+            expect_text(g, before);
+            tor_free(before);
+        }
+        run_passes(g, "canonicalise cse dce layout");
+        char *text;
+        assert_int_equal(tor_graph_verify(g), TOROID_OK);
+        assert_int_equal(tor_graph_print(g, &text), TOROID_OK);
+        passed[cloned] = text;
+        tor_graph_destroy(&g);
+    }
+    assert_string_equal(passed[0], passed[1]);
+    tor_free((void *)(uintptr_t)passed[0]);
+    tor_free((void *)(uintptr_t)passed[1]);
+}
+
 static void test_empty(void **state) {
     (void)state;
     TorGraph *g = new_graph();
@@ -313,8 +359,28 @@ static void test_failing_allocations(void **state) {
     assert_true(n > 10);
 }
 
+static void test_clone_without_memory(void **state) {
+    (void)state;
+    TorGraph *g = NULL, *copy = NULL;
+    char *text = NULL;
+    assert_int_equal(build(&g, &text), TOROID_OK);
+    int n = 0;
+    while (!copy) {
+        tor_alloc_fail_at((uint64_t)++n);
+        ToroidStatus status = tor_graph_clone(&copy, g);
+        tor_alloc_fail_at(0);
+        assert_int_equal(status, copy ? TOROID_OK : TOROID_NO_MEMORY);
+    }
+    assert_true(n > 5);
+    expect_text(copy, text);
+    tor_free(text);
+    tor_graph_destroy(&copy);
+    tor_graph_destroy(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_print),
+                                       cmocka_unit_test(test_clone),
                                        cmocka_unit_test(test_empty),
                                        cmocka_unit_test(test_numbers_are_shared),
                                        cmocka_unit_test(test_editing),
@@ -322,6 +388,7 @@ int main(void) {
                                        cmocka_unit_test(test_verify),
                                        cmocka_unit_test(test_verify_layouts),
                                        cmocka_unit_test(test_outputs),
-                                       cmocka_unit_test(test_failing_allocations)};
+                                       cmocka_unit_test(test_failing_allocations),
+                                       cmocka_unit_test(test_clone_without_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
