@@ -48,15 +48,23 @@ TOROID_API ToroidStatus toroid_backend_register(const ToroidBackend *backend);
 ///         that is refused, with the reason; what the hook returned where that fails
 TOROID_API ToroidStatus toroid_backend_resolve(const ToroidBackend **out, const char *name);
 
-/// Calls the init hook of a backend that toroid_backend_resolve() gave.
+/// Several backends as one: each graph goes to the first, and to the next where that refuses it or
+/// fails. Resolves them all; its init hook calls theirs.
+/// @param out  the library's, until the process ends; the same names give the same. NULL on failure
+/// @return what toroid_backend_resolve() says of the first name that is not to be had
+TOROID_API ToroidStatus toroid_backend_compose(const ToroidBackend **out, const char *const *names,
+                                               int count);
+
+/// Calls the init hook of a backend that toroid_backend_resolve() or toroid_backend_compose() gave.
 TOROID_API ToroidStatus toroid_backend_init(const ToroidBackend *backend);
 
-/// Compiles by a backend that toroid_backend_resolve() gave, and checks
+/// Compiles by a backend that toroid_backend_resolve() or toroid_backend_compose() gave, and checks
 /// what it made. Otherwise like toroid_compile().
 TOROID_API ToroidStatus toroid_backend_compile(const ToroidBackend *backend, ToroidExecutable **out,
                                                ToroidGraph **graph, const ToroidOptions *options);
 
-/// Name of the backend that compiled; "toroid" where none was asked for.
+/// Name of the backend that compiled; "toroid" where none was asked for. Of a composition, the
+/// member that took the graph.
 TOROID_API const char *toroid_executable_backend(const ToroidExecutable *executable);
 
 /// Names in order, those of plugins included; loads nothing. Tags of a plugin are not known before

@@ -38,19 +38,35 @@ int toroid_dtype_bytes(ToroidDtype dtype) {
 
 // ---------------------------------------------------------------- graphs
 
+uint64_t tor_api_new_number(void) {
+    static atomic_uint_fast64_t numbers;
+    return atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
+}
+
 ToroidStatus toroid_graph_create(ToroidGraph **out) {
     if (!out) return tor_invalid("toroid_graph_create: out is NULL");
     *out = NULL;
     ToroidGraph *graph = tor_alloc_zero(sizeof *graph);
     if (!graph) return tor_no_memory();
     ToroidStatus status = tor_graph_create(&graph->g);
-    static atomic_uint_fast64_t numbers;
-    graph->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
+    graph->number = tor_api_new_number();
     graph->options = (TorOptions){.freeze = true, .precision = "f32"};
     if (status == TOROID_OK)
         graph->g->unguarded = true;
     else
         toroid_graph_destroy(&graph);
+    *out = graph;
+    return status;
+}
+
+ToroidStatus tor_api_clone(ToroidGraph **out, const ToroidGraph *from) {
+    ToroidGraph *graph = tor_alloc_zero(sizeof *graph);
+    if (!graph) return tor_no_memory();
+    graph->finished = from->finished;
+    graph->number = from->number;
+    graph->options = from->options;
+    ToroidStatus status = tor_graph_clone(&graph->g, from->g);
+    if (status != TOROID_OK) toroid_graph_destroy(&graph);
     *out = graph;
     return status;
 }

@@ -38,6 +38,11 @@ struct ToroidExecutable {
     const char *backend;  ///< NULL: toroid_compile() was called directly
 };
 
+/// For a ToroidGraph.
+uint64_t tor_api_new_number(void);
+/// A copy under the same number, whose values nobody was given: it can be compiled only.
+ToroidStatus tor_api_clone(ToroidGraph **out, const ToroidGraph *from);
+
 /// @return TOROID_INVALID for a number that is no type
 ToroidStatus tor_api_dtype(TorDtype *out, ToroidDtype dtype);
 ToroidDtype tor_api_public_dtype(TorDtype dtype);

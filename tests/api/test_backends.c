@@ -347,6 +347,111 @@ static void test_wrong_results(void **state) {
     }
 }
 
+// ---------------------------------------------------------------- compositions
+
+/// Notes in `user` that it was asked, and how many threads it was told to use.
+typedef struct {
+    int asked, threads, hooks;
+    ToroidStatus status;
+} Member;
+static ToroidStatus member(const ToroidHost *host, void *user, ToroidExecutable **out,
+                           ToroidGraph **graph, const ToroidOptions *options) {
+    Member *m = user;
+    m->asked++;
+    m->threads = options ? options->threads : -1;
+    if (m->status != TOROID_OK) return host->set_error(m->status, "not this one");
+    return host->compile(out, graph, options);
+}
+static ToroidStatus member_hook(const ToroidHost *host, void *user) {
+    Member *m = user;
+    m->hooks++;
+    if (m->status == TOROID_NO_MEMORY) return host->set_error(TOROID_FAILED, "no device");
+    return TOROID_OK;
+}
+
+static void test_compositions(void **state) {
+    (void)state;
+    static Member m[] = {{.status = TOROID_UNSUPPORTED},
+                         {.status = TOROID_FAILED},
+                         {.status = TOROID_OK},
+                         {.status = TOROID_NO_MEMORY}};
+    const char *const names[] = {"refusing", "erring", "taking", "no_device"};
+    for (int i = 0; i < COUNT(names); i++) {
+        ToroidBackend backend = BACKEND(names[i], member, NULL, member_hook, &m[i]);
+        OK(toroid_backend_register(&backend));
+    }
+    const ToroidBackend *all, *same, *two, *refusing, *failing;
+    OK(toroid_backend_compose(&all, (const char *const[]){"refusing", "erring", "taking", "toroid"},
+                              4));
+    assert_string_equal(all->name, "compose(refusing, erring, taking, toroid)");
+    assert_true(m[0].hooks == 1 && m[1].hooks == 1 && m[2].hooks == 1 && m[0].asked == 0);
+    OK(toroid_backend_init(all));
+    assert_true(m[0].hooks == 2 && m[1].hooks == 2 && m[2].hooks == 2);
+
+    for (int i = 0; i < 3; i++) {
+        // Per graph; each member's graph is whole.
+        ToroidGraph *g = small_graph(1);
+        ToroidExecutable *e;
+        ToroidOptions options = {sizeof options, 3};
+        OK(toroid_backend_compile(all, &e, &g, &options));
+        assert_string_equal(toroid_executable_backend(e), "taking");
+        assert_relu(e);
+        toroid_executable_destroy(&e);
+        for (int k = 0; k < 3; k++) assert_true(m[k].asked == i + 1 && m[k].threads == 3);
+    }
+
+    OK(toroid_backend_compose(&same,
+                              (const char *const[]){"refusing", "erring", "taking", "toroid"}, 4));
+    assert_ptr_equal(all, same);
+    OK(toroid_backend_compose(&two, (const char *const[]){"refusing", "erring"}, 2));
+    OK(toroid_backend_compose(&refusing, (const char *const[]){"refusing", "refusing"}, 2));
+    ToroidGraph *g = small_graph(1);
+    ToroidExecutable *e;
+    FAILS(TOROID_FAILED,
+          "backend \"compose(refusing, erring)\": backend \"refusing\": not this one; "
+          "backend \"erring\": not this one",
+          toroid_backend_compile(two, &e, &g, NULL));
+    assert_true(!g && !e);
+    g = small_graph(1);
+    FAILS(TOROID_UNSUPPORTED, "not this one", toroid_backend_compile(refusing, &e, &g, NULL));
+
+    FAILS(TOROID_FAILED, "backend \"no_device\": no device",
+          toroid_backend_compose(&failing, (const char *const[]){"toroid", "no_device"}, 2));
+    assert_null(failing);
+    FAILS(TOROID_INVALID, "did you mean \"taking\"",
+          toroid_backend_compose(&failing, (const char *const[]){"toroid", "takng"}, 2));
+    FAILS(TOROID_INVALID, "name 1 is NULL",
+          toroid_backend_compose(&failing, (const char *const[]){"toroid", NULL}, 2));
+    FAILS(TOROID_INVALID, "expected at least one name", toroid_backend_compose(&failing, names, 0));
+
+    // A hook that fails later fails the whole.
+    m[2].status = TOROID_NO_MEMORY;
+    FAILS(TOROID_FAILED, "backend \"taking\": no device", toroid_backend_init(all));
+
+    // What remains when memory runs out anywhere is an error, or another member's answer.
+    m[2].status = TOROID_OK;
+    ToroidStatus status = TOROID_NO_MEMORY;
+    int failures = 0;
+    for (uint64_t n = 1; n < 200; n++) {
+        g = small_graph(1);
+        tor_alloc_fail_at(n);
+        status = toroid_backend_compile(all, &e, &g, NULL);
+        tor_alloc_fail_at(0);
+        assert_true(!g && (status == TOROID_OK) == (e != NULL));
+        if (e) assert_relu(e);
+        failures += status != TOROID_OK;
+        toroid_executable_destroy(&e);
+    }
+    assert_true(failures > 5);
+    status = TOROID_NO_MEMORY;
+    for (uint64_t n = 1; status != TOROID_OK; n++) {
+        tor_alloc_fail_at(n);
+        status = toroid_backend_compose(&same, (const char *const[]){"taking", "erring"}, 2);
+        tor_alloc_fail_at(0);
+        assert_true(status == TOROID_OK || status == TOROID_NO_MEMORY);
+    }
+}
+
 static void test_wrong_arguments(void **state) {
     (void)state;
     const ToroidBackend *b;
@@ -427,6 +532,8 @@ static void *worker(void *argument) {
         failures += toroid_backend_resolve(&b, shared) != TOROID_OK || strcmp(b->name, shared) != 0;
         failures += toroid_backend_resolve(&b, "loaded_once") != TOROID_OK;
         failures += toroid_backend_resolve(&b, "no_such_backend") != TOROID_INVALID;
+        const char *const two[] = {shared, "toroid"};
+        failures += toroid_backend_compose(&b, two, 2) != TOROID_OK;
         char **names;
         failures += toroid_backend_list(NULL, &names) != TOROID_OK;
         toroid_names_free(names);
@@ -461,6 +568,7 @@ int main(void) {
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_hooks),
         cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_compositions),
         cmocka_unit_test(test_wrong_arguments),
         cmocka_unit_test(test_no_memory),
     };
