@@ -7,12 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from toroid import _core
+from toroid import _core, backends
+from toroid.backends import compose
 
 Unsupported = _core.Unsupported
 
 __version__ = "0.1.0"
-__all__ = ["Unsupported", "__version__", "explain", "info", "profile", "refresh", "stats", "trim"]
+__all__ = [
+    "Unsupported",
+    "__version__",
+    "backends",
+    "compose",
+    "explain",
+    "info",
+    "profile",
+    "refresh",
+    "stats",
+    "trim",
+]
 
 
 def refresh(model: Any = None) -> None:

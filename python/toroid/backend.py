@@ -47,17 +47,55 @@ def toroid(
     toroid.Unsupported
         With ``strict``, where anything would be left to PyTorch.
     """
-    initialise()
-    wanted = parse(mode, options)
-    breaks = getattr(gm, "compile_subgraph_reason", None)
-    compiler = functools.partial(functools.partial, _compile, options=wanted, breaks=breaks)
-    return _torch.run_aot(
-        gm,
-        example_inputs,
-        forward=compiler(kind="forward"),
-        backward=compiler(kind="backward"),
-        inference=compiler(kind="inference"),
-    )
+    return _run(gm, example_inputs, mode, options, "toroid", None)
+
+
+def toroid_debug(
+    gm: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Print each graph before and after the passes on standard output, then do as `toroid`."""
+    handle = _core.backend_resolve("toroid_debug")
+    return _run(gm, example_inputs, mode, options, "toroid_debug", handle)
+
+
+def by_handle(name: str, handle: Any) -> Callable[..., Any]:
+    """A function like `toroid` that has each graph compiled by another backend.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    handle : capsule
+        Of ``_core.backend_resolve``.
+    """
+    ready = False
+
+    def initialise_both() -> None:
+        nonlocal ready
+        initialise()
+        _core.backend_init(handle)
+        ready = True
+
+    def backend(
+        gm: GraphModule,
+        example_inputs: Sequence[Any],
+        *,
+        mode: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Callable[..., Any]:
+        # A PyTorch that knows such hooks has called it by now.
+        if not ready:
+            initialise_both()
+        return _run(gm, example_inputs, mode, options, name, handle)
+
+    backend.__name__ = backend.__qualname__ = name
+    backend.__doc__ = f"Compile a Dynamo graph by Toroid's backend {name}; see `toroid`."
+    backend._dynamo_backend_init = initialise_both
+    return backend
 
 
 def toroid_reference(
@@ -82,10 +120,39 @@ def initialise() -> None:
 
 toroid._dynamo_backend_init = initialise
 toroid_reference._dynamo_backend_init = initialise
+toroid_debug._dynamo_backend_init = initialise
+
+
+def _run(
+    gm: GraphModule,
+    example_inputs: Sequence[Any],
+    mode: str | None,
+    options: Mapping[str, Any] | None,
+    name: str,
+    handle: Any,
+) -> Callable[..., Any]:
+    """What all backends do; `handle` is that of the one that compiles, None for Toroid itself."""
+    initialise()
+    wanted = parse(mode, options, name)
+    breaks = getattr(gm, "compile_subgraph_reason", None)
+    compiler = functools.partial(_compile, options=wanted, breaks=breaks, handle=handle)
+    return _torch.run_aot(
+        gm,
+        example_inputs,
+        forward=functools.partial(compiler, kind="forward"),
+        backward=functools.partial(compiler, kind="backward"),
+        inference=functools.partial(compiler, kind="inference"),
+    )
 
 
 def _compile(
-    gm: GraphModule, example_inputs: Sequence[Any], *, options: Options, breaks: Any, kind: str
+    gm: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    options: Options,
+    breaks: Any,
+    kind: str,
+    handle: Any = None,
 ) -> Callable[[list[Any]], Any]:
     """Compile one AOTAutograd graph; falls back to PyTorch as a whole where it must."""
     report = GraphReport(kind=kind, graph_break=breaks)
@@ -108,7 +175,9 @@ def _compile(
             unguarded=kind == "backward",
             # The backward pass and the optimiser would read them back at each step.
             release=options.release_weights and kind == "inference",
+            backend=handle,
         )
+        log.info("%s graph: compiled by %s", kind, report.backend)
     except NotLowerable as error:
         report.fallback = str(error)
     except _core.Unsupported as error:

@@ -9,6 +9,7 @@
 
 #include "aten/import.h"
 #include "backend/executable.h"
+#include "toroid/backend.h"
 
 struct DLManagedTensor;  // dlpack.h
 
@@ -111,8 +112,9 @@ typedef struct {
     PyObject *callables;  ///< list: external node's number -> callable(tensors, ints)
     PyObject *constants;  ///< tuple of tensors that follow the caller's inputs
     int n_inputs, n_constants, n_outputs, n_returns;
-    int threads;     ///< 0: PyTorch's number
-    bool unguarded;  ///< inputs may carry bits that no guard has seen (negative views)
+    const char *backend;  ///< that compiled it; kept for good
+    int threads;          ///< 0: PyTorch's number
+    bool unguarded;       ///< inputs may carry bits that no guard has seen (negative views)
 } TorPyExecutable;
 
 int tor_py_executable_init(PyObject *module);
@@ -163,6 +165,12 @@ bool tor_py_is_row_major(int rank, const int64_t *size, const int64_t *stride);
 /// Copies elements of `bytes` bytes between two strided tensors of one size.
 void tor_py_copy(int rank, const int64_t *size, size_t bytes, void *dst, const int64_t *dst_stride,
                  const void *src, const int64_t *src_stride);
+
+// ---------------------------------------------------------------- backends (registry.c)
+
+extern PyMethodDef tor_py_registry_methods[];
+/// What backend_resolve() gave; NULL with an exception set for any other object.
+const ToroidBackend *tor_py_backend(PyObject *object);
 
 // ---------------------------------------------------------------- profiles (profile.c)
 

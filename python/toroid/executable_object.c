@@ -1,7 +1,7 @@
 /// The type Executable: a compiled graph as a callable that takes one list and empties it
 /// (PyTorch's "boxed" convention), and gives a list.
+#include "api/frontend.h"
 #include "core.h"
-
 #include "frames.h"
 
 // ---------------------------------------------------------------- a call, step by step
@@ -216,15 +216,17 @@ static int note_inputs(TorPyExecutable *exe, const TorPyGraph *graph) {
 
 PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"callables", "constants", "threads", "freeze", "reference",
-                            "precision", "unguarded", "release", NULL};
-    PyObject *callables, *constants;
+                            "precision", "unguarded", "release", "backend", NULL};
+    PyObject *callables, *constants, *wanted = Py_None;
     const char *precision = "f32";
     int threads = 0, freeze = 1, reference = 0, unguarded = 0, release = 0;
     if (!tor_py_attached() ||
-        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|ippspp:compile", names, &PyList_Type,
+        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|ippsppO:compile", names, &PyList_Type,
                                      &callables, &PyTuple_Type, &constants, &threads, &freeze,
-                                     &reference, &precision, &unguarded, &release))
+                                     &reference, &precision, &unguarded, &release, &wanted))
         return NULL;
+    const ToroidBackend *backend = wanted == Py_None ? NULL : tor_py_backend(wanted);
+    if (!backend && wanted != Py_None) return NULL;
     if (!graph->written) return PyErr_Format(PyExc_ValueError, "compile() before set_outputs()");
     if (PyTuple_Size(constants) > (Py_ssize_t)graph->graph->n_inputs)
         return PyErr_Format(PyExc_ValueError, "more constants than inputs");
@@ -240,6 +242,7 @@ PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
     tor_py_keep(&exe->constants, constants);
     exe->n_constants = (int)PyTuple_Size(constants);
     exe->threads = threads;
+    exe->backend = "toroid";
     exe->unguarded = unguarded;
     exe->n_outputs = graph->n_outputs;
     exe->n_returns = graph->n_returns;
@@ -259,7 +262,9 @@ PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
     TorGraph *taken = graph->graph;
     graph->graph = NULL;
     PyThreadState *state = PyEval_SaveThread();
-    ToroidStatus status = tor_exe_compile(&exe->exe, &taken, &options);
+    ToroidStatus status =
+        backend ? tor_frontend_compile(&exe->exe, &taken, &options, backend, &exe->backend)
+                : tor_exe_compile(&exe->exe, &taken, &options);
     PyEval_RestoreThread(state);
     if (status != TOROID_OK) {
         Py_DECREF((PyObject *)exe);
@@ -337,6 +342,10 @@ static PyObject *executable_boxed(PyObject *Py_UNUSED(object), void *Py_UNUSED(c
     Py_RETURN_TRUE;
 }
 
+static PyObject *executable_backend(PyObject *object, void *Py_UNUSED(closure)) {
+    return PyUnicode_FromString(((TorPyExecutable *)object)->backend);
+}
+
 static PyMethodDef methods[] = {
     {"stats", executable_stats, METH_NOARGS,
      "stats() -> dict of counts; those named frozen_* are the process's"},
@@ -348,6 +357,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef fields[] = {
+    {"backend", executable_backend, NULL, "name of the backend that compiled it", NULL},
     {"_boxed_call", executable_boxed, NULL, "True: AOTAutograd then passes one list", NULL},
     {0},
 };

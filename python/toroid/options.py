@@ -53,8 +53,8 @@ _MOST = 2**31 - 1  # an int of C
 _BOOLS = ("strict", "freeze", "release_weights", "reference")
 
 
-def parse(mode: str | None, options: Mapping[str, Any] | None) -> Options:
-    """Check what ``torch.compile`` passed on.
+def parse(mode: str | None, options: Mapping[str, Any] | None, backend: str = "toroid") -> Options:
+    """Check what ``torch.compile`` passed on to a backend of that name.
 
     Raises
     ------
@@ -65,18 +65,18 @@ def parse(mode: str | None, options: Mapping[str, Any] | None) -> Options:
     """
     if mode not in (None, "default"):
         raise ValueError(
-            f"backend 'toroid' has no mode {mode!r}; expected None or 'default': "
+            f"backend {backend!r} has no mode {mode!r}; expected None or 'default': "
             "there are options={...}"
         )
     if options is not None and not isinstance(options, Mapping):
-        raise ValueError(f"backend 'toroid': expected options as a mapping, got {options!r}")
+        raise ValueError(f"backend {backend!r}: expected options as a mapping, got {options!r}")
     given = dict(options or {})
     known = [field.name for field in dataclasses.fields(Options)]
     for name, value in given.items():
         if name not in known:
             close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
             hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
-            raise ValueError(f"backend 'toroid' has no option {name!r}{hint}")
+            raise ValueError(f"backend {backend!r} has no option {name!r}{hint}")
         _check(name, value)
     options = Options(**given)
     if options.release_weights and not options.freeze:

@@ -42,6 +42,11 @@ class GraphReport:
         return self.executable.stats() if self.executable else {}
 
     @property
+    def backend(self) -> str | None:
+        """Name of the backend that compiled; None for a graph that PyTorch runs."""
+        return self.executable.backend if self.executable else None
+
+    @property
     def native(self) -> int:
         """Nodes that Toroid runs."""
         return self.stats.get("native_nodes", 0)

@@ -1,0 +1,428 @@
+"""Backends by name in Python: the table in C, plugins under torch.compile, PyTorch's traps."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+import threading
+
+import pytest
+import torch
+import toroid
+from c_library import CC, ROOT, run
+from support import assert_same
+from torch._dynamo.exc import BackendCompilerFailed
+from toroid import backend as backend_module
+from toroid import backends
+from toroid.report import listen
+
+GROUP = "torch_dynamo_backends"
+BUILT_IN = ["toroid", "toroid_debug"]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "toroid/backend.h"
+static int hooks;
+static ToroidStatus init(const ToroidHost *host, void *user) {
+    char text[20];
+    (void)user;
+    if (getenv("NAME_FAILS")) return host->set_error(TOROID_FAILED, "NAME has no device");
+    snprintf(text, sizeof text, "%d", ++hooks);
+    setenv("NAME_HOOKS", text, 1);
+    return TOROID_OK;
+}
+static ToroidStatus compile(const ToroidHost *host, void *user, ToroidExecutable **out,
+                            ToroidGraph **graph, const ToroidOptions *options) {
+    char text[20];
+    (void)user;
+    snprintf(text, sizeof text, "%d", options->threads);
+    setenv("NAME_THREADS", text, 1);
+    BODY
+}
+static const char *const tags[] = {"TAG", NULL};
+TOROID_API const ToroidBackend toroid_backend = {
+    sizeof(ToroidBackend), TOROID_BACKEND_ABI, "NAME", compile, tags, init, NULL};
+"""
+TAKE = "return host->compile(out, graph, options);"
+REFUSE = 'return host->set_error(TOROID_UNSUPPORTED, "NAME takes nothing");'
+FAIL = 'return host->set_error(TOROID_FAILED, "NAME is broken");'
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """Make a plugin of the given name; a name is loaded once in a process."""
+    folder = tmp_path / "plugins"
+    folder.mkdir(mode=0o755)
+    monkeypatch.setenv("TOROID_BACKEND_PATH", str(folder))
+
+    def make(name, body=TAKE, tag="plugin"):
+        text = SOURCE.replace("BODY", body).replace("NAME", name).replace("TAG", tag)
+        (folder / "source.c").write_text(text)
+        target = folder / f"toroid_backend_{name}.so"
+        flags = "-std=gnu99", f"-I{ROOT / 'include'}", "-fPIC", "-shared"
+        run(CC, *flags, folder / "source.c", "-o", target)
+        target.chmod(0o755)
+        return name
+
+    return make
+
+
+def environment(name):
+    """What a plugin left in C's environment, which Python's os.environ does not follow."""
+    import ctypes
+
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_char_p
+    value = getenv(name.encode())
+    return value and value.decode()
+
+
+def f(x):
+    return torch.relu(x) * 2 + 1
+
+
+X = torch.tensor([[-1.0, 2.0], [3.0, -4.0]])
+
+
+# ------------------------------------------------------------------ names
+
+
+def test_list():
+    assert toroid.backends is backends
+    assert backends.list() == ["toroid"]
+    assert backends.list(exclude_tags=()) == BUILT_IN
+    assert backends.list(exclude_tags=None) == BUILT_IN
+    assert backends.list(exclude_tags=["experimental"]) == BUILT_IN
+
+
+def test_closest_names():
+    with pytest.raises(ValueError, match='no backend "toriod"; did you mean "toroid"'):
+        backends.get("toriod")
+    with pytest.raises(ValueError, match='known are "toroid", "toroid_debug"'):
+        backends.get("x" * 60)
+    with pytest.raises(TypeError):
+        backends.get(3)
+
+
+def test_listing_needs_no_pytorch():
+    code = "import toroid, sys; print(toroid.backends.list()); print('torch' in sys.modules)"
+    assert run(sys.executable, "-c", code).split("\n")[:2] == ["['toroid']", "False"]
+
+
+def test_same_objects():
+    assert backends.get("toroid") is backend_module.toroid
+    assert backends.get("toroid_debug") is backend_module.toroid_debug
+
+
+# ------------------------------------------------------------------ PyTorch's traps
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_entry_points(name):
+    assert name in torch._dynamo.list_backends(exclude_tags=())
+    assert torch._dynamo.lookup_backend(name) is backends.get(name)
+    # PyTorch writes tags on it, and asks for the hook.
+    backends.get(name)._tags = backends.get(name)._tags
+    assert backends.get(name)._dynamo_backend_init() is None
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_first_lookup_in_a_process(name):
+    """A decorated function would be registered twice: "duplicate name"."""
+    code = (
+        "import torch, torch._dynamo, sys\n"
+        "from torch._dynamo.backends.registry import list_backends, lookup_backend\n"
+        f"assert {name!r} in list_backends(())\n"
+        "assert 'toroid' not in sys.modules\n"  # listing loads nothing
+        f"f = lookup_backend({name!r})\n"
+        f"assert f is lookup_backend({name!r}) and f.__module__ == 'toroid.backend'\n"
+        f"assert f is getattr(sys.modules['toroid.backend'], {name!r})\n"
+    )
+    run(sys.executable, "-c", code)
+
+
+def test_no_group_that_runs_while_torch_is_imported():
+    groups = {e.group for e in importlib.metadata.distribution("toroid").entry_points}
+    assert groups == {GROUP}
+
+
+def test_one_object_means_no_recompiles(plugin):
+    name = plugin("stable")
+    assert backends.get(name) is backends.get(name)
+    with listen() as reports:
+        for _ in range(3):
+            assert_same(torch.compile(f, backend=backends.get(name))(X), f(X))
+    assert len(reports) == 1
+
+
+def test_options_are_left_as_they_were_and_checked(plugin):
+    name = plugin("optioned")
+    options = {"threads": 3}
+    assert_same(torch.compile(f, backend=backends.get(name), options=options)(X), f(X))
+    assert options == {"threads": 3}
+    assert environment("optioned_THREADS") == "3"
+    with pytest.raises(BackendCompilerFailed, match="'optioned' has no option 'thread'; did you"):
+        torch.compile(f, backend=backends.get(name), options={"thread": 3})(X)
+    with pytest.raises(BackendCompilerFailed, match="'optioned' has no mode 'max-autotune'"):
+        torch.compile(f, backend=backends.get(name), mode="max-autotune")(X)
+
+
+def test_reset_leaves_backends_usable(plugin):
+    name = plugin("reset")
+    for _ in range(2):
+        assert_same(torch.compile(f, backend=backends.get(name))(X), f(X))
+        torch._dynamo.reset()
+
+
+# ------------------------------------------------------------------ toroid_debug
+
+
+def test_debug_prints_the_graph_twice(capfd):
+    assert_same(torch.compile(f, backend="toroid_debug")(X), f(X))
+    text = capfd.readouterr().out
+    before, after = text.split("graph after the passes:")
+    assert before.startswith("graph before the passes:")
+    assert " relu " in before and " mul " in before and "fused" not in before
+    assert "fused" in after and "@[2, 1]" in after
+
+
+def test_debug_takes_options_and_gradients(capfd):
+    g = torch.compile(f, backend="toroid_debug", options={"strict": True})
+    x = X.clone().requires_grad_()
+    g(x).sum().backward()
+    assert_same(x.grad, torch.tensor([[0.0, 2.0], [2.0, 0.0]]))
+    assert capfd.readouterr().out.count("graph before the passes:") == 2
+
+
+# ------------------------------------------------------------------ plugins
+
+
+def test_a_plugin_compiles_forward_and_backward(plugin):
+    name = plugin("trained")
+    assert name in backends.list()
+    model = torch.nn.Linear(2, 3)
+    x = X.clone().requires_grad_()
+    with listen() as reports:
+        torch.compile(model, backend=backends.get(name))(x).square().sum().backward()
+    assert {(r.kind, r.backend, r.fallback) for r in reports} == {
+        ("forward", name, None),
+        ("backward", name, None),
+    }
+    got = x.grad, model.weight.grad
+    model.zero_grad()
+    y = X.clone().requires_grad_()
+    model(y).square().sum().backward()
+    assert_same(got, (y.grad, model.weight.grad))
+
+
+def test_a_plugin_with_dynamic_shapes_writes_and_external_nodes(plugin):
+    name = plugin("dynamic")
+
+    def g(x, y):
+        y.add_(1)
+        return torch.linalg.svdvals(x).sum() + x.shape[0], x.transpose(0, 1)
+
+    for rows in (3, 5, 7):
+        x, y, z = torch.randn(rows, 4), torch.zeros(rows), torch.zeros(rows)
+        want = g(x, z)
+        assert_same(torch.compile(g, backend=backends.get(name), dynamic=True)(x, y), want)
+        assert_same(y, z)
+
+
+def test_tags_are_known_once_it_is_loaded(plugin):
+    name = plugin("tagged", tag="debug")
+    assert name in backends.list()
+    backends.get(name)
+    assert name not in backends.list() and name in backends.list(())
+
+
+def test_a_refusal_leaves_the_graph_to_pytorch(plugin):
+    name = plugin("refusing", REFUSE)
+    with listen() as reports:
+        assert_same(torch.compile(f, backend=backends.get(name))(X), f(X))
+    assert [r.fallback for r in reports] == ['backend "refusing": refusing takes nothing']
+    torch._dynamo.reset()
+    with pytest.raises(BackendCompilerFailed, match="refusing takes nothing"):
+        torch.compile(f, backend=backends.get(name), options={"strict": True})(X)
+
+
+def test_an_error_is_an_error(plugin):
+    name = plugin("broken", FAIL)
+    with pytest.raises(BackendCompilerFailed, match='backend "broken": broken is broken'):
+        torch.compile(f, backend=backends.get(name))(X)
+
+
+def test_an_executable_of_another_graph_is_refused(plugin):
+    """It would not have the strides that PyTorch was promised."""
+    body = """
+    ToroidGraph *g;
+    ToroidSize sizes[] = {2, 2};
+    ToroidValue *x;
+    host->graph_create(&g);
+    host->graph_input(g, "x", TOROID_FLOAT32, 2, sizes, 0, &x);
+    host->graph_outputs(g, &x, 1);
+    return host->compile(out, &g, options);"""
+    name = plugin("other", body)
+    with listen() as reports:
+        assert_same(torch.compile(f, backend=backends.get(name))(X), f(X))
+    assert "an executable of another graph" in reports[0].fallback
+
+
+# ------------------------------------------------------------------ compositions
+
+
+def test_a_composition_says_who_took_a_graph(plugin, caplog):
+    names = plugin("first", REFUSE), plugin("second", FAIL), plugin("third"), "toroid"
+    made = toroid.compose(*names)
+    assert made is backends.compose(*names)
+    model = torch.nn.Linear(2, 3)
+    with listen() as reports, caplog.at_level("INFO", logger="toroid"), torch.no_grad():
+        got = torch.compile(model, backend=made, options={"threads": 2})(X)
+    assert_same(got, model(X).detach())
+    assert [(r.kind, r.backend) for r in reports] == [("inference", "third")]
+    assert "graph: compiled by third" in caplog.text
+    # Options reach every member.
+    assert [environment(f"{n}_THREADS") for n in names[:3]] == ["2", "2", "2"]
+
+
+def test_a_composition_goes_on_to_toroid(plugin):
+    made = toroid.compose(plugin("refuses_all", REFUSE), "toroid")
+    x, y = X.clone().requires_grad_(), X.clone().requires_grad_()
+    with listen() as reports:
+        torch.compile(f, backend=made, options={"strict": True})(x).sum().backward()
+    f(y).sum().backward()
+    assert_same(x.grad, y.grad)
+    assert [(r.kind, r.backend) for r in reports] == [
+        ("forward", "toroid"),
+        ("backward", "toroid"),
+    ]
+    assert reports[0].executable._boxed_call
+
+
+def test_a_composition_with_dynamic_shapes_writes_and_external_nodes(plugin):
+    made = toroid.compose(plugin("refuses_dynamic", REFUSE), "toroid")
+
+    def g(x, y):
+        y.add_(1)
+        return torch.linalg.svdvals(x).sum() + x.shape[0], x.transpose(0, 1)
+
+    for rows in (3, 5, 7):
+        x, y, z = torch.randn(rows, 4), torch.zeros(rows), torch.zeros(rows)
+        want = g(x, z)
+        assert_same(torch.compile(g, backend=made, dynamic=True)(x, y), want)
+        assert_same(y, z)
+
+
+def test_a_composition_that_all_refuse(plugin):
+    made = toroid.compose(plugin("refuses_1", REFUSE), plugin("refuses_2", REFUSE))
+    with listen() as reports:
+        assert_same(torch.compile(f, backend=made)(X), f(X))
+    assert 'backend "refuses_2": refuses_2 takes nothing' in reports[0].fallback
+    torch._dynamo.reset()
+    with pytest.raises(BackendCompilerFailed, match="refuses_1 takes nothing"):
+        torch.compile(f, backend=made, options={"strict": True})(X)
+
+
+def test_a_composition_that_fails(plugin):
+    made = toroid.compose(plugin("fails_1", FAIL), plugin("fails_2", REFUSE))
+    with pytest.raises(BackendCompilerFailed, match="fails_1 is broken; .*fails_2 takes nothing"):
+        torch.compile(f, backend=made)(X)
+
+
+def test_a_composition_forwards_hooks(plugin, monkeypatch):
+    made = toroid.compose(plugin("member_1"), plugin("member_2"))
+    made._dynamo_backend_init()
+    assert environment("member_1_HOOKS") == environment("member_2_HOOKS") == "2"
+    monkeypatch.setenv("member_2_FAILS", "1")
+    for call in (made._dynamo_backend_init, lambda: toroid.compose("member_1", "member_2")):
+        with pytest.raises(RuntimeError, match="member_2 has no device"):
+            call()
+
+
+def test_wrong_compositions():
+    with pytest.raises(ValueError, match="at least one name"):
+        toroid.compose()
+    with pytest.raises(ValueError, match='did you mean "toroid"'):
+        toroid.compose("toroid", "torid")
+    with pytest.raises(TypeError):
+        toroid.compose(3)
+
+
+# ------------------------------------------------------------------ init hooks
+
+
+def test_the_hook_runs_when_a_name_is_resolved(plugin):
+    name = plugin("hooked")
+    made = backends.get(name)
+    assert environment("hooked_HOOKS") == "1"
+    assert backends.get(name) is made
+    assert environment("hooked_HOOKS") == "2"
+    made._dynamo_backend_init()
+    assert environment("hooked_HOOKS") == "3"
+
+
+def test_the_hook_runs_at_the_first_call_of_the_backend(plugin):
+    """Unless PyTorch has called it before, as versions from 2.15 do."""
+    name = plugin("hooked_late")
+    made = backends.get(name)
+    for size in (2, 3, 4):
+        torch.compile(lambda x: x + 1, backend=made, dynamic=False)(torch.ones(size))
+    assert environment("hooked_late_HOOKS") == "2"
+    early = backends.get(plugin("hooked_early"))
+    early._dynamo_backend_init()
+    torch.compile(f, backend=early)(X)
+    assert environment("hooked_early_HOOKS") == "2"
+
+
+def test_a_failing_hook(plugin, monkeypatch):
+    name = plugin("hook_fails")
+    monkeypatch.setenv("hook_fails_FAILS", "1")
+    with pytest.raises(RuntimeError, match='backend "hook_fails": hook_fails has no device'):
+        backends.get(name)
+    monkeypatch.delenv("hook_fails_FAILS")
+    made = backends.get(name)
+    monkeypatch.setenv("hook_fails_FAILS", "1")
+    with pytest.raises(RuntimeError, match="hook_fails has no device"):
+        made._dynamo_backend_init()
+    with pytest.raises(BackendCompilerFailed, match="hook_fails has no device"):
+        torch.compile(f, backend=made)(X)
+
+
+# ------------------------------------------------------------------ threads, refusals
+
+
+def test_threads_get_one_object(plugin):
+    name = plugin("raced")
+    made = []
+    threads = [threading.Thread(target=lambda: made.append(backends.get(name))) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 16 and len(set(map(id, made))) == 1
+    assert environment("raced_HOOKS") == "16"
+
+
+def test_a_refused_plugin(plugin, tmp_path):
+    name = plugin("open_to_all")
+    file = tmp_path / "plugins" / f"toroid_backend_{name}.so"
+    file.chmod(0o777)
+    with pytest.raises(ValueError, match=f"{file}: others can write it"):
+        backends.get(name)
+    file.chmod(0o755)
+    assert_same(torch.compile(f, backend=backends.get(name))(X), f(X))
+
+
+def test_a_relative_path(monkeypatch):
+    monkeypatch.setenv("TOROID_BACKEND_PATH", "plugins")
+    with pytest.raises(ValueError, match="not searched; plugins: it is no absolute path"):
+        backends.get("anything")
