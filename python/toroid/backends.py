@@ -56,7 +56,7 @@ def compose(*names: str) -> Backend:
         For ``torch.compile(model, backend=...)``; the same names give the same object. Init hooks
         and options are those of the members. A graph that all refuse is left to PyTorch, unless the
         option ``strict`` is set. Which member took a graph is in the log "toroid" (level info) and
-        in the attribute ``backend`` of `toroid.explain`'s graphs.
+        in the attribute ``backend`` of the graphs of `toroid.explain`.
 
     Raises
     ------
@@ -73,7 +73,11 @@ def _callable(handle: Any) -> Backend:
     from toroid import backend
 
     name = _core.backend_name(handle)
-    built_in = {"toroid": backend.toroid, "toroid_debug": backend.toroid_debug}
-    made = built_in.get(name) or _callables.get(name) or backend.by_handle(name, handle)
+    built_in = (backend.toroid, backend.toroid_debug, backend.toroid_reference)
+    made = (
+        {f.__name__: f for f in built_in}.get(name)
+        or _callables.get(name)
+        or backend.by_handle(name, handle)
+    )
     # Of threads that come at once, all get what the first one made.
     return _callables.setdefault(name, made)

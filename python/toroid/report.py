@@ -81,8 +81,9 @@ class GraphReport:
         if self.fallback is not None:
             return f"{self.kind} graph, run by PyTorch: {self.fallback}"
         stats = self.stats
+        by = "" if self.backend == "toroid" else f" by {self.backend}"
         head = (
-            f"{self.kind} graph: {_count(stats['native_nodes'], 'native node')}, "
+            f"{self.kind} graph{by}: {_count(stats['native_nodes'], 'native node')}, "
             f"{_count(len(self.externals), 'external node')}, {_count(stats['steps'], 'step')}, "
             f"weights {_bytes(stats['weight_bytes'])}, arena {_bytes(stats['arena_bytes'])}"
         )
@@ -198,7 +199,11 @@ def listen() -> Iterator[list[GraphReport]]:
 
 
 def explain(
-    model: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None = None, **kwargs: Any
+    model: Callable[..., Any],
+    *inputs: Any,
+    options: dict[str, Any] | None = None,
+    backend: Callable[..., Any] | None = None,
+    **kwargs: Any,
 ) -> Explanation:
     """Compile `model` for these inputs, run it once, and report.
 
@@ -210,6 +215,8 @@ def explain(
         Its inputs.
     options : dict, optional
         As for ``torch.compile(..., options=...)``.
+    backend : callable, optional
+        Of `toroid.backends.get` or `toroid.compose`; Toroid itself by default.
 
     Returns
     -------
@@ -228,7 +235,7 @@ def explain(
     from toroid.backend import toroid
 
     def fresh(gm: Any, example_inputs: Any) -> Any:
-        return toroid(gm, example_inputs, options=options)
+        return (backend or toroid)(gm, example_inputs, options=options)
 
     with listen() as reports:
         result = torch.compile(model, backend=fresh)(*inputs, **kwargs)

@@ -66,11 +66,22 @@ static ToroidStatus compile_printing(const ToroidHost *given, void *user, Toroid
     return status;
 }
 
+static ToroidStatus compile_by_reference(const ToroidHost *given, void *user,
+                                         ToroidExecutable **out, ToroidGraph **graph,
+                                         const ToroidOptions *options) {
+    (void)given, (void)user;
+    ToroidOptions mine = {.struct_bytes = sizeof mine, .reference = 1};
+    if (options) mine.threads = options->threads;
+    return toroid_compile(out, graph, &mine);
+}
+
 static const char *const debug_tags[] = {"debug", NULL};
 static const ToroidBackend builtin[] = {
     {sizeof(ToroidBackend), TOROID_BACKEND_ABI, "toroid", compile_plainly, NULL, NULL, NULL},
     {sizeof(ToroidBackend), TOROID_BACKEND_ABI, "toroid_debug", compile_printing, debug_tags, NULL,
      NULL},
+    {sizeof(ToroidBackend), TOROID_BACKEND_ABI, "toroid_reference", compile_by_reference,
+     debug_tags, NULL, NULL},
 };
 
 /// Sees to it that what is built in is registered before anything else.

@@ -170,7 +170,8 @@ static void test_unknown_names(void **state) {
           toroid_backend_resolve(&b, "Toroid_debg"));
     FAILS(TOROID_INVALID, "known are ",
           toroid_backend_resolve(&b, "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"));
-    FAILS(TOROID_INVALID, "\"toroid\", \"toroid_debug\"", toroid_backend_resolve(&b, "?"));
+    FAILS(TOROID_INVALID, "\"toroid\", \"toroid_debug\", \"toroid_reference\"",
+          toroid_backend_resolve(&b, "?"));
     char endless[2000];
     memset(endless, 'x', sizeof endless - 1);
     endless[sizeof endless - 1] = 0;
@@ -216,6 +217,7 @@ static void test_list(void **state) {
     }
     assert_true(listed("toroid", NULL));
     assert_true(!listed("toroid_debug", NULL) && listed("toroid_debug", none));
+    assert_true(!listed("toroid_reference", NULL) && listed("toroid_reference", none));
     FAILS(TOROID_INVALID, "names is NULL", toroid_backend_list(NULL, NULL));
     toroid_names_free(NULL);
 }

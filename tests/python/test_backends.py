@@ -17,7 +17,7 @@ from toroid import backends
 from toroid.report import listen
 
 GROUP = "torch_dynamo_backends"
-BUILT_IN = ["toroid", "toroid_debug"]
+BUILT_IN = ["toroid", "toroid_debug", "toroid_reference"]
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ def test_list():
 def test_closest_names():
     with pytest.raises(ValueError, match='no backend "toriod"; did you mean "toroid"'):
         backends.get("toriod")
-    with pytest.raises(ValueError, match='known are "toroid", "toroid_debug"'):
+    with pytest.raises(ValueError, match='known are "toroid", "toroid_debug", "toroid_reference"'):
         backends.get("x" * 60)
     with pytest.raises(TypeError):
         backends.get(3)
@@ -121,6 +121,7 @@ def test_listing_needs_no_pytorch():
 def test_same_objects():
     assert backends.get("toroid") is backend_module.toroid
     assert backends.get("toroid_debug") is backend_module.toroid_debug
+    assert backends.get("toroid_reference") is backend_module.toroid_reference
 
 
 # ------------------------------------------------------------------ PyTorch's traps
@@ -292,6 +293,14 @@ def test_a_composition_says_who_took_a_graph(plugin, caplog):
     assert "graph: compiled by third" in caplog.text
     # Options reach every member.
     assert [environment(f"{n}_THREADS") for n in names[:3]] == ["2", "2", "2"]
+
+
+def test_explain_says_who_took_a_graph(plugin):
+    made = toroid.compose(plugin("explained_not", REFUSE), plugin("explained"))
+    found = toroid.explain(f, X, backend=made)
+    assert [g.backend for g in found.graphs] == ["explained"]
+    assert "inference graph by explained: " in str(found)
+    assert "inference graph: " in str(toroid.explain(f, X))
 
 
 def test_a_composition_goes_on_to_toroid(plugin):
