@@ -73,11 +73,8 @@ def _callable(handle: Any) -> Backend:
     from toroid import backend
 
     name = _core.backend_name(handle)
-    built_in = (backend.toroid, backend.toroid_debug, backend.toroid_reference)
-    made = (
-        {f.__name__: f for f in built_in}.get(name)
-        or _callables.get(name)
-        or backend.by_handle(name, handle)
-    )
+    ours = (backend.toroid, backend.toroid_debug, backend.toroid_reference)
+    built_in = next((f for f in ours if f.__name__ == name), None)
+    made = built_in or _callables.get(name) or backend.by_handle(name, handle)
     # Of threads that come at once, all get what the first one made.
     return _callables.setdefault(name, made)

@@ -77,7 +77,7 @@ def check_shell(example: Example) -> None:
 
 
 def find_c(example: Example) -> None:
-    """C on a page is part of a program that test_c_library.py or test_plugins.py builds and runs."""
+    """C on a page is part of a program that a test builds and runs."""
     sources = sorted((ROOT / "examples").glob("*/*.c"))
     program = " ".join(word for source in sources for word in source.read_text().split())
     for part in example.parsed.strip().split("\n\n"):
