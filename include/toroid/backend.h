@@ -13,7 +13,7 @@ extern "C" {
 /// Raised when something here changes its meaning; new fields at the end of a struct do not.
 #define TOROID_BACKEND_ABI 1
 
-typedef struct ToroidHost ToroidHost;
+struct ToroidHost;
 
 /// A way to compile graphs.
 typedef struct ToroidBackend {
@@ -28,13 +28,13 @@ typedef struct ToroidBackend {
     /// @param options  the caller's; may be NULL
     /// @return TOROID_UNSUPPORTED for a refusal, after which the caller tries the next way. Set the
     ///         reason with host->set_error()
-    ToroidStatus (*compile)(const ToroidHost *host, void *user, ToroidExecutable **out,
+    ToroidStatus (*compile)(const struct ToroidHost *host, void *user, ToroidExecutable **out,
                             ToroidGraph **graph, const ToroidOptions *options);
     // What follows may be 0.
     const char *const *tags;  ///< ends in NULL; "debug" and "experimental" are not listed
     /// Called each time the backend is resolved, so that a wrong set-up is noticed before anything
     /// is compiled. Calling it again must do no harm.
-    ToroidStatus (*init)(const ToroidHost *host, void *user);
+    ToroidStatus (*init)(const struct ToroidHost *host, void *user);
     void *user;  ///< passed on to the functions
 } ToroidBackend;
 
@@ -72,6 +72,7 @@ TOROID_API const char *toroid_executable_backend(const ToroidExecutable *executa
 /// @param exclude_tags  ends in NULL; NULL: {"debug", "experimental", NULL}
 /// @param names         ends in NULL; free with toroid_names_free()
 TOROID_API ToroidStatus toroid_backend_list(const char *const *exclude_tags, char ***names);
+/// Accepts NULL.
 TOROID_API void toroid_names_free(char **names);
 
 /// Sets the message of toroid_last_error() and returns `status`.
@@ -80,15 +81,15 @@ TOROID_API ToroidStatus toroid_set_error(ToroidStatus status, const char *messag
 // ---------------------------------------------------------------- plugins
 
 /// A plugin is a shared object toroid_backend_<name>.so in one of the folders of
-/// TOROID_BACKEND_PATH, which are absolute paths with ':' between them. It has one symbol:
-///     TOROID_API const ToroidBackend toroid_backend = {sizeof(ToroidBackend), ...};
+/// TOROID_BACKEND_PATH, which are absolute paths with ':' between them. It has one symbol,
+/// `TOROID_API const ToroidBackend toroid_backend = {sizeof(ToroidBackend), ...};`
 /// It need not link the library: what it may call comes as ToroidHost. (In a Python process the
 /// library is inside the extension module, and a second one would have tables of its own.)
 /// Folder and file must belong to root or the user, and nobody else may write them.
 #define TOROID_BACKEND_SYMBOL "toroid_backend"
 
 /// The library, for backends. The functions are those of the headers.
-struct ToroidHost {
+typedef struct ToroidHost {
     size_t struct_bytes;  ///< how much of this the library has
     int abi;
     ToroidStatus (*set_error)(ToroidStatus status, const char *message);
@@ -118,7 +119,7 @@ struct ToroidHost {
     int (*value_rank)(const ToroidValue *value);
     ToroidStatus (*value_size)(const ToroidGraph *graph, const ToroidValue *value, int dim,
                                ToroidSize *out);
-};
+} ToroidHost;
 
 #ifdef __cplusplus
 }

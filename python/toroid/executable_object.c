@@ -215,7 +215,7 @@ static int note_inputs(TorPyExecutable *exe, const TorPyGraph *graph) {
 }
 
 PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"callables", "constants", "threads", "freeze", "reference",
+    static char *names[] = {"callables", "constants", "threads", "freeze",  "reference",
                             "precision", "unguarded", "release", "backend", NULL};
     PyObject *callables, *constants, *wanted = Py_None;
     const char *precision = "f32";

@@ -204,7 +204,8 @@ static void test_wrong_inputs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_every_allocation), TEST(test_every_allocation_by_reference), TEST(test_describe),
-        TEST(test_record), TEST(test_refusals), TEST(test_wrong_inputs)};
+        TEST(test_every_allocation), TEST(test_every_allocation_by_reference),
+        TEST(test_describe),         TEST(test_record),
+        TEST(test_refusals),         TEST(test_wrong_inputs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
