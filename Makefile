@@ -27,7 +27,7 @@ C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 help:
 	@echo 'make setup    environment in $(VENV): PyTorch, Meson, pytest'
 	@echo 'make build    the library and the Python package, in $(BUILD)'
-	@echo 'make demo     compile a small model and compare it with eager'
+	@echo 'make demo     a real model, all-MiniLM-L6-v2, compiled beside eager'
 	@echo 'make test     all tests'
 	@echo 'make test-next  all tests under PyTorch $(NEXT), in .venv-next and build-next'
 	@echo 'make check    every kernel against its reference; BENCH=1 times them'

@@ -79,10 +79,17 @@ def timed(f, *args):
     return f(*args), time.perf_counter() - begin
 
 
+def positive(text):
+    """A number of at least 1, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of at least 1, got {text!r}")
+    return int(text)
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sentences", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--sentences", type=positive, default=256)
+    parser.add_argument("--batch", type=positive, default=32)
     args = parser.parse_args(argv)
 
     path = get_model_path()

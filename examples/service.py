@@ -1,6 +1,6 @@
 """An HTTP service for sentence embeddings: one compiled model, shared by worker threads.
 
-    python examples/service.py [--backend toroid] [--port 8080] [--workers 2]
+    python examples/service.py [--backend toroid] [--host 127.0.0.1] [--port 8080] [--workers 2]
 
 `POST /embed` takes {"texts": [...]} and gives {"embeddings": [[...], ...]}; `GET /health` answers
 once the model is compiled. `examples/service_load.py` measures it beside eager.
@@ -8,6 +8,7 @@ once the model is compiled. `examples/service_load.py` measures it beside eager.
 
 import argparse
 import asyncio
+import functools
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -77,10 +78,18 @@ def application(embedder, workers):
     return app
 
 
+def port(text):
+    """A port's number, for argparse."""
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"expected 1 to 65535, got {text!r}")
+    return int(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", default="toroid", help="toroid, inductor, eager, ...")
-    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0 answers other machines too")
+    parser.add_argument("--port", type=port, default=8080)
     cpus = toroid.info().cpus  # that a container's limits leave
     parser.add_argument("--workers", type=int, default=cpus)
     args = parser.parse_args()
@@ -88,7 +97,8 @@ def main():
     torch.set_num_threads(1)
     embedder = Embedder(args.backend)
     embedder.warm()
-    web.run_app(application(embedder, args.workers), port=args.port, print=None)
+    app = application(embedder, args.workers)
+    web.run_app(app, host=args.host, port=args.port, print=functools.partial(print, flush=True))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class Server:
         self.command += ["--port", str(self.port), "--workers", str(workers)]
 
     async def __aenter__(self):
-        self.process = subprocess.Popen(self.command)
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
         async with aiohttp.ClientSession() as session:
             while True:
                 if self.process.poll() is not None:

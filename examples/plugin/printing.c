@@ -14,7 +14,7 @@ static ToroidStatus init(const ToroidHost *host, void *user) {
 /* `host` has the library's functions: a plugin links nothing. */
 static ToroidStatus compile(const ToroidHost *host, void *user, ToroidExecutable **out,
                             ToroidGraph **graph, const ToroidOptions *options) {
-    ToroidOptions mine = {sizeof mine, 1};
+    ToroidOptions mine = {.struct_bytes = sizeof mine, .threads = 1};
     char *text;
     ToroidStatus status = host->graph_print(*graph, &text);
     (void)user;

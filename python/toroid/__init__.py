@@ -27,6 +27,15 @@ __all__ = [
 ]
 
 
+def __getattr__(name: str) -> Any:
+    """``toroid.report`` without importing it first; it is seldom used."""
+    if name == "report":
+        import importlib
+
+        return importlib.import_module("toroid.report")
+    raise AttributeError(f"module 'toroid' has no attribute {name!r}")
+
+
 def refresh(model: Any = None) -> None:
     """Make stale all that was made from weights; each is made again at its next use.
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 from collections.abc import Iterable
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from toroid import _core
+from toroid.files import write_whole
 
 
 @dataclasses.dataclass
@@ -184,7 +185,7 @@ class Profile:
             )
         return {"traceEvents": events, "displayTimeUnit": "ms"}
 
-    def save_trace(self, path: str | Path) -> None:
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write `trace` as JSON: a file whole or not at all, a pipe or device as it stands.
 
         Raises
@@ -192,16 +193,7 @@ class Profile:
         OSError
             If the file cannot be written.
         """
-        path = Path(path).resolve()  # a link stays one
-        if path.exists() and not path.is_file():
-            path.write_text(json.dumps(self.trace()))
-            return
-        part = path.with_name(path.name + ".part")
-        try:
-            part.write_text(json.dumps(self.trace()))
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(path, json.dumps(self.trace()))
 
 
 @functools.cache

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-_listeners: list[list[GraphReport]] = []
+from toroid.files import write_whole
+
+# Lists to add to, each with the thread whose graphs it wants; None: all threads'.
+_listeners: list[tuple[int | None, list[GraphReport]]] = []
 
 
 @dataclasses.dataclass
@@ -153,8 +156,14 @@ class Explanation:
         return page(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `html()` to a file."""
-        Path(path).write_text(self.html(), encoding="utf-8")
+        """Write `html()` to a file, whole or not at all.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        write_whole(path, self.html())
 
     def __str__(self) -> str:
         left = sum(g.fallback is not None for g in self.graphs)
@@ -164,6 +173,11 @@ class Explanation:
             f"{_count(len(self.externals), 'external node')}"
             + (f", {_count(left, 'graph')} run by PyTorch" if left else "")
         ]
+        if not self.graphs:
+            lines.append(
+                "PyTorch captured nothing: the model has no operators, or Dynamo runs this code as "
+                "it is (a skipped frame, or its limit of recompilations); its log tells"
+            )
         lines += [f"graph break at {reason}" for reason in self.breaks]
         lines += [f"[{i}] {g}" for i, g in enumerate(self.graphs)]
         return "\n".join(lines)
@@ -171,13 +185,19 @@ class Explanation:
 
 def publish(report: GraphReport) -> None:
     """Give a report to whoever listens."""
-    for listener in _listeners:
-        listener.append(report)
+    for thread, reports in _listeners:
+        if thread in (None, threading.get_ident()):
+            reports.append(report)
 
 
 @contextlib.contextmanager
-def listen() -> Iterator[list[GraphReport]]:
+def listen(*, this_thread: bool = False) -> Iterator[list[GraphReport]]:
     """Collect the reports of graphs compiled inside the block, of all models.
+
+    Parameters
+    ----------
+    this_thread : bool
+        Leave out what other threads compile meanwhile.
 
     Yields
     ------
@@ -191,11 +211,12 @@ def listen() -> Iterator[list[GraphReport]]:
     >>> print(len(graphs), "graphs")
     """
     reports: list[GraphReport] = []
-    _listeners.append(reports)
+    entry = (threading.get_ident() if this_thread else None, reports)
+    _listeners.append(entry)
     try:
         yield reports
     finally:
-        _listeners[:] = [other for other in _listeners if other is not reports]
+        _listeners[:] = [other for other in _listeners if other is not entry]
 
 
 def explain(
@@ -237,10 +258,13 @@ def explain(
     def fresh(gm: Any, example_inputs: Any) -> Any:
         return (backend or toroid)(gm, example_inputs, options=options)
 
-    with listen() as reports:
-        result = torch.compile(model, backend=fresh)(*inputs, **kwargs)
-    named = model if hasattr(model, "__qualname__") else type(model)
-    return Explanation(list(reports), result, named.__qualname__)
+    # Isolated: what is compiled here must not count against Dynamo's limit for the model's code.
+    with listen(this_thread=True) as reports:
+        result = torch.compile(model, backend=fresh, isolate_recompiles=True)(*inputs, **kwargs)
+    name = getattr(model, "__qualname__", None)
+    return Explanation(
+        list(reports), result, name if isinstance(name, str) else type(model).__qualname__
+    )
 
 
 def _count(number: int, noun: str) -> str:

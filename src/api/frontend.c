@@ -14,7 +14,9 @@ ToroidStatus tor_frontend_compile(TorExecutable **out, TorGraph **graph, const T
     *given = (ToroidGraph){.g = *graph, .finished = true, .options = *options};
     given->number = tor_api_new_number();
     *graph = NULL;
-    const ToroidOptions wanted = {sizeof wanted, options->threads};
+    const ToroidOptions wanted = {.struct_bytes = sizeof wanted,
+                                  .threads = options->threads,
+                                  .reference = options->reference};
     ToroidExecutable *made = NULL;
     TOR_TRY(toroid_backend_compile(backend, &made, &given, &wanted));
     *by = toroid_executable_backend(made);

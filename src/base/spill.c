@@ -98,14 +98,20 @@ static int open_in(const char *folder) {
     return file;
 }
 
-static int open_file(void) {
+/// A file that holds the range, in the first folder that takes it; -1, with errno, if none does.
+static int write_file(Range range) {
     const char *const folders[] = {getenv("TOROID_CACHE_DIR"), getenv("TMPDIR"), "/var/tmp",
                                    "/tmp"};
-    int file = -1;
-    for (size_t i = 0; file < 0 && i < TOR_COUNT_OF(folders); i++)
-        if (folders[i] && *folders[i]) file = open_in(folders[i]);
-    if (file < 0) refuse("no folder on a disk to write to (TMPDIR)", EROFS);
-    return file;
+    int error = EROFS;  // no folder is on a disk
+    for (size_t i = 0; i < TOR_COUNT_OF(folders); i++) {
+        int file = folders[i] && *folders[i] ? open_in(folders[i]) : -1;
+        if (file < 0) continue;
+        if (tor_write_all(file, (const void *)range.begin, range.end - range.begin)) return file;
+        error = errno;
+        close(file);
+    }
+    errno = error;
+    return -1;
 }
 
 // ---------------------------------------------------------------- ranges
@@ -113,14 +119,11 @@ static int open_file(void) {
 static bool put(Range range, bool again) {
     if (!again && tor_grow((void **)&ranges, &capacity, n_ranges + 1, sizeof *ranges) != TOROID_OK)
         return false;
-    int file = open_file();
-    if (file < 0) return false;
-    size_t bytes = range.end - range.begin;
-    bool ok = tor_write_all(file, (const void *)range.begin, bytes) ||
-              refuse("cannot write the originals to a file", errno);
-    if (ok && mmap((void *)range.begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-                   file, 0) == MAP_FAILED)
-        ok = refuse("cannot map the originals' file", errno);
+    int file = write_file(range);
+    if (file < 0) return refuse("no folder on a disk takes the originals (TMPDIR)", errno);
+    bool ok = mmap((void *)range.begin, range.end - range.begin, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_FIXED, file, 0) != MAP_FAILED;
+    if (!ok) refuse("cannot map the originals' file", errno);
     close(file);
     if (ok && !again) ranges[n_ranges++] = range;
     return ok;

@@ -13,9 +13,9 @@
 #define TOR_SPILL_LEAST ((size_t)256 << 10)
 
 /// Spills the whole pages of [data, data + bytes) into the first of TOROID_CACHE_DIR, TMPDIR,
-/// /var/tmp and /tmp that is on a disk. Leaves alone what is not private memory of this process:
-/// files, shared memory. Nobody may write the range meanwhile; reading is fine. A range that was
-/// spilled before is written anew. Any thread.
+/// /var/tmp and /tmp that is on a disk and has room. Leaves alone what is not private memory of
+/// this process: files, shared memory. Nobody may write the range meanwhile; reading is fine. A
+/// range that was spilled before is written anew. Any thread.
 /// @return false if the range stays in memory; a failure is told in one line, once
 bool tor_spill(const void *data, size_t bytes);
 /// Brings the pages that hold these addresses back, for what is read often.

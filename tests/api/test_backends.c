@@ -394,7 +394,7 @@ static void test_compositions(void **state) {
         // Per graph; each member's graph is whole.
         ToroidGraph *g = small_graph(1);
         ToroidExecutable *e;
-        ToroidOptions options = {sizeof options, 3};
+        ToroidOptions options = {.struct_bytes = sizeof options, .threads = 3};
         OK(toroid_backend_compile(all, &e, &g, &options));
         assert_string_equal(toroid_executable_backend(e), "taking");
         assert_relu(e);
@@ -468,7 +468,7 @@ static void test_wrong_arguments(void **state) {
     FAILS(TOROID_INVALID, "no outputs set", toroid_backend_compile(b, &e, &g, NULL));
     assert_true(!g && !e);
     g = small_graph(1);
-    ToroidOptions options = {sizeof options, -1};
+    ToroidOptions options = {.struct_bytes = sizeof options, .threads = -1};
     FAILS(TOROID_INVALID, "ToroidOptions.threads is -1",
           toroid_backend_compile(b, &e, &g, &options));
 }
