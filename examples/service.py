@@ -97,6 +97,9 @@ def main():
     torch.set_num_threads(1)
     embedder = Embedder(args.backend)
     embedder.warm()
+    # PyTorch 2.13 now and then takes a graph for unfit when threads check its guards at once, and
+    # would compile for seconds beside requests. What would be compiled from here on runs in eager.
+    torch.compiler.set_stance("eager_on_recompile")
     app = application(embedder, args.workers)
     web.run_app(app, host=args.host, port=args.port, print=functools.partial(print, flush=True))
 
