@@ -82,8 +82,9 @@ opinfo: build
 
 # NOTE='...' adds to the documents what readers should know of the machine. With an environment from
 # `make bench-setup`, ENGINES may name inductor, onnxruntime and openvino too.
-bench: $(if $(wildcard .venv-bench/bin/python),bench-setup,build)
-	$(if $(wildcard .venv-bench/bin/python),.venv-bench/bin/python,$(PYTHON)) bench/run.py \
+PEERS = $(wildcard .venv-bench/bin/python)
+bench: $(if $(PEERS),bench-setup,build)
+	$(or $(PEERS),$(PYTHON)) bench/run.py \
 	    --engines $(ENGINES) --record $(if $(NOTE),'$(NOTE)')
 
 $(DOCS_VENV)/.ready: docs/requirements.txt

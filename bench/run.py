@@ -80,6 +80,12 @@ def need(*packages):
             raise NotInstalled(f"{name} is not installed")
 
 
+def exported(model, inputs, folder):
+    path = str(Path(folder) / "model.onnx")
+    torch.onnx.export(model, inputs, path, dynamo=True, verbose=False)
+    return path
+
+
 def onnxruntime(model, inputs, threads):
     need("onnxruntime", "onnxscript")
     import onnxruntime as ort
@@ -87,8 +93,7 @@ def onnxruntime(model, inputs, threads):
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "model.onnx")
-        torch.onnx.export(model, inputs, path, dynamo=True, verbose=False)
+        path = exported(model, inputs, folder)
         session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     feed = {slot.name: x.numpy() for slot, x in zip(session.get_inputs(), inputs, strict=True)}
     return lambda: torch.from_numpy(session.run(None, feed)[0])
@@ -104,8 +109,7 @@ def openvino(model, inputs, threads):
         "PERFORMANCE_HINT": "LATENCY",
     }
     with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "model.onnx")
-        torch.onnx.export(model, inputs, path, dynamo=True, verbose=False)
+        path = exported(model, inputs, folder)
         request = ov.Core().compile_model(path, "CPU", wishes).create_infer_request()
     feed = [x.numpy() for x in inputs]
     return lambda: torch.from_numpy(request.infer(feed)[0])

@@ -9,6 +9,7 @@ from typing import Any
 
 from toroid import _core, backends
 from toroid.backends import compose
+from toroid.report import explain
 
 Unsupported = _core.Unsupported
 
@@ -25,15 +26,6 @@ __all__ = [
     "stats",
     "trim",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """``toroid.report`` without importing it first; it is seldom used."""
-    if name == "report":
-        import importlib
-
-        return importlib.import_module("toroid.report")
-    raise AttributeError(f"module 'toroid' has no attribute {name!r}")
 
 
 def refresh(model: Any = None) -> None:
@@ -76,34 +68,6 @@ def stats() -> dict[str, int]:
         ``released_bytes`` of originals that option ``release_weights`` has moved out of memory.
     """
     return _core.stats()
-
-
-def explain(model: Any, *inputs: Any, **kwargs: Any) -> Any:
-    """Compile `model` for these inputs and report what runs natively, what does not, and why.
-
-    The model runs once, so that graphs after a graph break are seen too.
-
-    Parameters
-    ----------
-    model : callable
-        A module or function; compiled anew, whatever was compiled of it before.
-    *inputs, **kwargs
-        Its inputs.
-    options : dict, optional
-        As for ``torch.compile(..., options=...)``; not passed to the model.
-
-    Returns
-    -------
-    toroid.report.Explanation
-        Prints as a table.
-
-    Examples
-    --------
-    >>> print(toroid.explain(model, x))
-    """
-    from toroid.report import explain as run
-
-    return run(model, *inputs, **kwargs)
 
 
 def info() -> Any:

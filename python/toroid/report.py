@@ -226,7 +226,9 @@ def explain(
     backend: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> Explanation:
-    """Compile `model` for these inputs, run it once, and report.
+    """Compile `model` for these inputs and report what runs natively, what does not, and why.
+
+    The model runs once, so that graphs after a graph break are seen too.
 
     Parameters
     ----------
@@ -235,7 +237,7 @@ def explain(
     *inputs, **kwargs
         Its inputs.
     options : dict, optional
-        As for ``torch.compile(..., options=...)``.
+        As for ``torch.compile(..., options=...)``; not passed to the model.
     backend : callable, optional
         Of `toroid.backends.get` or `toroid.compose`; Toroid itself by default.
 
@@ -248,6 +250,10 @@ def explain(
     ------
     TypeError
         If `model` cannot be called.
+
+    Examples
+    --------
+    >>> print(toroid.explain(model, x))
     """
     if not callable(model):
         raise TypeError(f"toroid.explain: expected a module or a function, got {model!r}")

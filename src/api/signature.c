@@ -1,17 +1,13 @@
 // What a caller must know of a graph to run what was compiled from it.
 #include <stdio.h>
-#include <string.h>
 
 #include "api/internal.h"
 
 static ToroidStatus read_input(TorSignatureTensor *to, const TorInput *from, int number) {
     char text[32];
     snprintf(text, sizeof text, "%d", number);
-    const char *name = from->name ? from->name : text;
-    size_t bytes = strlen(name) + 1;
-    to->name = tor_alloc(bytes);
+    to->name = tor_strdup(from->name ? from->name : text);
     if (!to->name) return tor_no_memory();
-    memcpy(to->name, name, bytes);
     if (from->kind != TOR_INPUT_TENSOR) return TOROID_OK;
     to->dtype = from->value->dtype;
     to->rank = from->value->rank;

@@ -22,13 +22,11 @@ ToroidStatus tor_names_add(TorNames *names, const char *name) {
     if (at < names->count && !strcmp(names->items[at], name)) return TOROID_OK;
     TOR_TRY(
         tor_grow((void **)&names->items, &names->capacity, names->count + 2, sizeof *names->items));
-    size_t bytes = strlen(name) + 1;
-    char *copy = tor_alloc(bytes);
+    char *copy = tor_strdup(name);
     if (!copy) {
         names->items[names->count] = NULL;
         return tor_no_memory();
     }
-    memcpy(copy, name, bytes);
     memmove(names->items + at + 1, names->items + at, (names->count - at) * sizeof *names->items);
     names->items[at] = copy;
     names->items[++names->count] = NULL;

@@ -49,10 +49,8 @@ static ToroidStatus in_folder(const Search *search, const char *folder, FolderFn
 static ToroidStatus in_folders(const Search *search, FolderFn fn) {
     const char *path = secure_getenv("TOROID_BACKEND_PATH");
     if (!path || !*path) return TOROID_OK;
-    size_t bytes = strlen(path) + 1;
-    char *copy = tor_alloc(bytes), *rest = NULL;
+    char *copy = tor_strdup(path), *rest = NULL;
     if (!copy) return tor_no_memory();
-    memcpy(copy, path, bytes);
     ToroidStatus status = TOROID_OK;
     bool ended = false;
     for (char *folder = strtok_r(copy, ":", &rest); folder && !ended && status == TOROID_OK;

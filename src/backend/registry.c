@@ -44,11 +44,8 @@ static ToroidStatus copy(ToroidBackend **out, const ToroidBackend *from) {
     if (!entry) return tor_no_memory();
     *entry = *from;
     entry->tags = NULL;
-    size_t bytes = strlen(from->name) + 1;
-    char *name = tor_alloc(bytes);
-    entry->name = name;
-    ToroidStatus status = name ? TOROID_OK : tor_no_memory();
-    if (name) memcpy(name, from->name, bytes);
+    entry->name = tor_strdup(from->name);
+    ToroidStatus status = entry->name ? TOROID_OK : tor_no_memory();
     TorNames tags = {0};
     for (const char *const *tag = from->tags; status == TOROID_OK && tag && *tag; tag++)
         status = tor_names_add(&tags, *tag);

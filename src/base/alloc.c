@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t)2 << 20)
-
 static _Atomic uint64_t allocations;
 static _Atomic uint64_t until_failure;  // 0: off; 1: the next one fails
 
@@ -38,8 +36,8 @@ static void *alloc_aligned(size_t bytes, size_t alignment) {
 void *tor_alloc(size_t bytes) { return alloc_aligned(bytes, TOR_CACHE_LINE); }
 
 void *tor_alloc_large(size_t bytes) {
-    if (bytes < HUGE_PAGE) return tor_alloc(bytes);
-    void *memory = alloc_aligned(bytes, HUGE_PAGE);
+    if (bytes < TOR_HUGE_PAGE) return tor_alloc(bytes);
+    void *memory = alloc_aligned(bytes, TOR_HUGE_PAGE);
     // Advice only: it may be refused where the kernel has no huge pages.
     if (memory != NULL) (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memory;
@@ -52,6 +50,12 @@ void *tor_alloc_zero(size_t bytes) {
 }
 
 void tor_free(void *memory) { free(memory); }
+
+char *tor_strdup(const char *text) {
+    size_t bytes = strlen(text) + 1;
+    char *copy = tor_alloc(bytes);
+    return copy == NULL ? NULL : memcpy(copy, text, bytes);
+}
 
 ToroidStatus tor_grow(void **array, size_t *capacity, size_t count, size_t item_bytes) {
     if (count <= *capacity) return TOROID_OK;

@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #define TOR_CACHE_LINE 64
+#define TOR_HUGE_PAGE ((size_t)2 << 20)
 
 /// Memory aligned to TOR_CACHE_LINE bytes, not cleared. NULL if there is none (sets the message).
 /// Zero bytes give a valid pointer. Free with tor_free().
@@ -13,6 +14,8 @@ void *tor_alloc_zero(size_t bytes);
 /// For blocks of megabytes that kernels stream: on huge pages where the system has them.
 void *tor_alloc_large(size_t bytes);
 void tor_free(void *memory);
+/// A copy of a text; NULL if there is no memory.
+char *tor_strdup(const char *text);
 
 /// Grows an array from tor_alloc() so that it holds at least `count` items; keeps its content.
 /// `*capacity` is in items. Amortised O(1).

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #define RESERVATION ((size_t)64 << 30)
-#define HUGE_PAGE ((size_t)2 << 20)
 
 // Where address space is limited or counted as memory, a generous reservation would starve the rest
 // of the process.
@@ -40,11 +39,11 @@ ToroidStatus tor_region_fit(TorRegion *region, size_t bytes, bool *moved) {
         if (was_large && bytes * 2 < region->touched) region->shrunk = tor_now();
         return TOROID_OK;
     }
-    if (bytes > PTRDIFF_MAX - HUGE_PAGE) return tor_no_memory();
+    if (bytes > PTRDIFF_MAX - TOR_HUGE_PAGE) return tor_no_memory();
     // The contents are lost in any case; their room may be what the new reservation needs.
     *moved = true;
     tor_region_destroy(region);
-    size_t need = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    size_t need = (bytes + TOR_HUGE_PAGE - 1) / TOR_HUGE_PAGE * TOR_HUGE_PAGE;
     size_t want = address_space_is_scarce() ? need : TOR_MAX(need, RESERVATION);
     void *base = reserve(want);
     while (base == NULL && want > need) {
@@ -63,7 +62,7 @@ ToroidStatus tor_region_fit(TorRegion *region, size_t bytes, bool *moved) {
 void tor_region_settle(TorRegion *region) {
     if (region->used * 2 >= region->touched || tor_now() - region->shrunk < TOR_IDLE_SECONDS)
         return;
-    size_t keep = (region->used + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    size_t keep = (region->used + TOR_HUGE_PAGE - 1) / TOR_HUGE_PAGE * TOR_HUGE_PAGE;
     if (keep < region->touched)
         (void)madvise((uint8_t *)region->base + keep, region->touched - keep, MADV_DONTNEED);
     region->touched = region->used;

@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 
-#define HUGE_PAGE ((size_t)2 << 20)
 #define CHUNK_BYTES ((size_t)32 << 20)
 #define SMALL ((size_t)128 << 10)  // under this a block is not worth a place here
 
@@ -100,8 +99,8 @@ void *tor_slab_alloc(size_t bytes) {
 static void give_back(const Chunk *chunk, size_t index) {
     size_t from = index ? chunk->blocks[index - 1].end : 0;
     size_t to = index < chunk->count ? chunk->blocks[index].begin : chunk->bytes;
-    from = (from + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    to = to / HUGE_PAGE * HUGE_PAGE;
+    from = (from + TOR_HUGE_PAGE - 1) / TOR_HUGE_PAGE * TOR_HUGE_PAGE;
+    to = to / TOR_HUGE_PAGE * TOR_HUGE_PAGE;
     if (from < to) (void)madvise(chunk->base + from, to - from, MADV_DONTNEED);
 }
 

@@ -220,14 +220,10 @@ static void run_blocks(TorRun *run, int stage, int64_t begin, int64_t end, TorAc
     }
 }
 
-// A space that is one tile, all of it read and written where it lies: nothing to walk. Short rows
-// come here for each of their stages.
+// A space that is one tile, all of it read and written where it lies: nothing to walk, and the
+// slots are at its base already. Short rows come here for each of their stages.
 static void run_whole(TorRun *run, int stage, TorAcc *acc) {
     const int64_t n = run->bound->inner;
-    for (int i = 0; i < run->n_active; i++) {
-        int k = run->active[i];
-        run->slot[run->slot_of[k]] = run->base[k];
-    }
     if (run->bound->keep && run->ready->n_stages > 1) move_kept(run, 0);
     tor_run_element_ops(run, stage, n);
     if (acc) accumulate(run, stage, n, 0, acc);

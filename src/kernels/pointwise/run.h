@@ -40,8 +40,8 @@ typedef struct {
 void tor_walk_start(TorWalk *walk, const TorRun *run, int from, int to, int64_t position);
 void tor_walk_next(TorWalk *walk, const TorRun *run);
 
-/// Runs tiles [begin, end) of the space at run->base. With `acc`, the stage's reductions take them
-/// in.
+/// Runs tiles [begin, end) of the space at run->base, where the slots are too. With `acc`, the
+/// stage's reductions take them in.
 void tor_run_tiles(TorRun *run, int stage, int64_t begin, int64_t end, TorAcc *acc);
 /// Block tiles: points the slots at inner rows [row, row + rows), gathering what does not lie flat
 /// (`fixed`: also what is the same for every tile); and scatters outputs that do not.
