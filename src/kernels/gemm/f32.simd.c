@@ -34,9 +34,11 @@
 // Sums of more than CHAIN products are added part by part, which keeps their error low.
 enum { NR = NV * VF32, UNROLL = 4, CHAIN = 384 };
 
-// What a tile fetches of b while it runs, for every UNROLL steps of k: one line, or half of so many
-// steps' lines, into L2; or all of them just ahead into L1.
-typedef enum { FETCH_LINE, FETCH_LINES, FETCH_AHEAD } Fetch;
+// What a tile fetches of b while it runs, for every UNROLL steps of k: one line, or a third or half
+// of so many steps' lines, into L2; or all of them just ahead into L1.
+typedef enum { FETCH_LINE, FETCH_THIRD, FETCH_HALF, FETCH_AHEAD } Fetch;
+#define FETCHED_LINES(fetch) \
+    ((fetch) == FETCH_LINE ? 1 : (fetch) == FETCH_THIRD ? (NR + 11) / 12 : NR / 8)
 
 #define UNROLLED _Pragma("GCC unroll 16")
 
@@ -100,10 +102,10 @@ TOR_INLINE void product(vf32 (*acc)[MR_TAIL][NV], int rows, int nv, int chains, 
         UNROLLED for (int v = 0; v < nv; v++) acc[s][r][v] = (vf32){0};
     const int bases = (rows + GROUP - 1) / GROUP;
 #if defined(TOR_ISA_avx2)
-    if (rows == 4 && nv == 3 && packed && fetch == FETCH_LINE && k >= TOR_LOOP_4X24_UNROLL) {
+    if (rows >= 3 && nv == 3 && packed && fetch != FETCH_AHEAD && k >= TOR_LOOP_4X24_UNROLL) {
         int64_t turns = k / TOR_LOOP_4X24_UNROLL, done = turns * TOR_LOOP_4X24_UNROLL;
-        // Two turns of the loop below are one of this.
-        tor_loop_4x24(acc[0], at->a[0], lda, at->b, turns, at->next, 2 * panel->next_step);
+        tor_loop_4x24(rows, FETCHED_LINES(fetch), acc[0], at->a[0], lda, at->b, turns, at->next,
+                      panel->next_step);
         UNROLLED for (int i = 0; i < bases; i++) at->a[i] += done;
         at->b += done * ldb, at->next += 2 * turns * panel->next_step, k -= done;
     }
@@ -115,9 +117,8 @@ TOR_INLINE void product(vf32 (*acc)[MR_TAIL][NV], int rows, int nv, int chains, 
                 UNROLLED for (int line = (16 - u * NR % 16) % 16; line < NR; line += 16)
                     __builtin_prefetch(at->next + (u * NR + line) * 4, 0, 3);
         }
-        if (packed && fetch == FETCH_LINE) __builtin_prefetch(at->next, 0, 2);
-        if (packed && fetch == FETCH_LINES)
-            UNROLLED for (int line = 0; line < NR / 8; line++)
+        if (packed && fetch != FETCH_AHEAD)
+            UNROLLED for (int line = 0; line < FETCHED_LINES(fetch); line++)
                 __builtin_prefetch(at->next + 64 * line, 0, 2);
         UNROLLED for (int i = 0; i < bases; i++) at->a[i] += UNROLL;
         at->b += UNROLL * ldb;
@@ -203,24 +204,27 @@ typedef void Tile(const Panel *panel, const float *a, float *c, const char *next
 // clang-format on
 
 TILES(whole_line, NV, true, FETCH_LINE)
-TILES(whole_lines, NV, true, FETCH_LINES)
+TILES(whole_third, NV, true, FETCH_THIRD)
+TILES(whole_half, NV, true, FETCH_HALF)
 TILES(whole_ahead, NV, true, FETCH_AHEAD)
 TILES(one_line, 1, true, FETCH_LINE)
-TILES(one_lines, 1, true, FETCH_LINES)
+TILES(one_third, 1, true, FETCH_THIRD)
+TILES(one_half, 1, true, FETCH_HALF)
 TILES(one_ahead, 1, true, FETCH_AHEAD)
 #if NV == 3
 TILES(two_line, 2, true, FETCH_LINE)
-TILES(two_lines, 2, true, FETCH_LINES)
+TILES(two_third, 2, true, FETCH_THIRD)
+TILES(two_half, 2, true, FETCH_HALF)
 TILES(two_ahead, 2, true, FETCH_AHEAD)
 #endif
 TILES(strided, NV, false, FETCH_LINE)
 
-static Tile *const *const packed_tiles[NV][3] = {
-    {one_line, one_lines, one_ahead},
+static Tile *const *const packed_tiles[NV][4] = {
+    {one_line, one_third, one_half, one_ahead},
 #if NV == 3
-    {two_line, two_lines, two_ahead},
+    {two_line, two_third, two_half, two_ahead},
 #endif
-    {whole_line, whole_lines, whole_ahead},
+    {whole_line, whole_third, whole_half, whole_ahead},
 };
 
 // Rows are shared out evenly, so that no tile is much lower than the others: low ones wait for
@@ -232,7 +236,10 @@ static void run(bool packed, const TorGemmTile *t) {
             chain = tor_round_up(tor_ceil_div(t->kc, parts), 8);
     // What comes next of b is fetched while this is used, an equal share by each chunk, since a
     // burst of fetches blocks the loads behind it. A lone chunk fetches just ahead of itself.
-    Fetch fetch = chunks > 5 ? FETCH_LINE : chunks > 1 ? FETCH_LINES : FETCH_AHEAD;
+    Fetch fetch = chunks > 5   ? FETCH_LINE
+                  : chunks > 2 ? FETCH_THIRD
+                  : chunks > 1 ? FETCH_HALF
+                               : FETCH_AHEAD;
     Tile *const *tiles = packed ? packed_tiles[nv - 1][fetch] : strided;
     int64_t fetches = t->kc / UNROLL * chunks;
     Panel panel = {t, chain, fetches ? t->kc * NR * 4 / fetches : 0};
