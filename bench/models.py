@@ -87,6 +87,58 @@ def llama():
     )
 
 
+class GivenRows:
+    """A key/value cache of transformers in tensors that it is given: it writes one position."""
+
+    is_compileable = True
+
+    def __init__(self, position, keys, values):
+        self.position, self.keys, self.values = position, keys, values
+
+    def update(self, key, value, layer, *_, **__):
+        return tuple(
+            cache[layer].index_copy_(2, self.position, new)
+            for cache, new in ((self.keys, key), (self.values, value))
+        )
+
+    def get_seq_length(self, layer=0):
+        return 0
+
+    def get_mask_sizes(self, *_):
+        return self.keys[0].shape[2], 0
+
+
+class DecodeStep(torch.nn.Module):
+    """One token of a language model, whose cache of `length` positions is filled already."""
+
+    def __init__(self, model, length):
+        super().__init__()
+        self.model, self.layers = model, model.config.num_hidden_layers
+        config = model.config
+        width = config.hidden_size // config.num_attention_heads
+        for name in (f"{kind}_{n}" for kind in ("keys", "values") for n in range(self.layers)):
+            rows = torch.randn(1, config.num_key_value_heads, length, width)
+            self.register_buffer(name, rows)
+
+    def forward(self, token, position):
+        keys, values = (
+            [getattr(self, f"{kind}_{n}") for n in range(self.layers)]
+            for kind in ("keys", "values")
+        )
+        seen = torch.arange(keys[0].shape[2]) <= position
+        return self.model(
+            token,
+            attention_mask=seen[None, None, None, :],
+            position_ids=position[None],
+            past_key_values=GivenRows(position, keys, values),
+        ).logits
+
+
+def llama_decode():
+    model, _ = llama()
+    return DecodeStep(model.model, 256), (tokens(1, 1), torch.tensor([128]))
+
+
 def t5():
     return seq2seq(hf.T5ForConditionalGeneration(hf.T5Config(**T5_SMALL)), "logits", 128, 16)
 
@@ -130,6 +182,7 @@ MODELS = {
         minilm,
         gpt2,
         llama,
+        llama_decode,
         t5,
         t5_short,
         vit,
@@ -147,6 +200,7 @@ TITLES = {
     "minilm": "MiniLM, 8 x 128 tokens",
     "gpt2": "GPT-2, 1 x 128 tokens",
     "llama": "Llama, 12 layers of 1,024, 1 x 128 tokens",
+    "llama_decode": "The same Llama, one token after 128",
     "t5": "T5-small, 128 and 16 tokens",
     "t5_short": "T5-small, 14 and 4 tokens",
     "vit": "ViT base, 224 x 224",
