@@ -58,26 +58,26 @@ double tor_peak_flops(TorClock clock) {
     return best;
 }
 
+// Two streams, which the hardware fetches by itself: that is faster than one, and than anything
+// fetched by instructions.
 #if defined(__x86_64__)
-__attribute__((target("avx"))) static float read_all(const uint8_t *p, size_t bytes) {
-    __m256 s[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
-                   _mm256_setzero_ps()};
-    for (size_t i = 0; i < bytes; i += 128) {
-        _mm_prefetch((const char *)p + i + 1024, _MM_HINT_T0);
-        _mm_prefetch((const char *)p + i + 1088, _MM_HINT_T0);
-        _Pragma("GCC unroll 4") for (int u = 0; u < 4; u++) s[u] =
-            _mm256_or_ps(s[u], _mm256_load_ps((const float *)(p + i + 32 * u)));
-    }
-    return (s[0] + s[1] + s[2] + s[3])[0];
-}
+typedef float v32b __attribute__((vector_size(32)));
+#define TARGET_AVX __attribute__((target("avx")))
 #else
-static float read_all(const uint8_t *p, size_t bytes) {
-    v16b s[4] = {0};
-    for (size_t i = 0; i < bytes; i += 64)
-        for (int u = 0; u < 4; u++) s[u] += *(const v16b *)(p + i + 16 * u);
+typedef v16b v32b;
+#define TARGET_AVX
+#endif
+TARGET_AVX static float read_all(const uint8_t *p, size_t bytes) {
+    v32b s[4] = {0};
+    enum { TURN = sizeof s };
+    const uint8_t *half = p + bytes / 2;
+    for (size_t i = 0; i < bytes / 2; i += TURN)
+        _Pragma("GCC unroll 4") for (size_t u = 0; u < 4; u++) {
+            s[u] += *(const v32b *)(p + i + u * sizeof *s);
+            s[u] += *(const v32b *)(half + i + u * sizeof *s);
+        }
     return (s[0] + s[1] + s[2] + s[3])[0];
 }
-#endif
 
 double tor_peak_read(const uint8_t *memory, size_t bytes, TorClock clock) {
     double best = 0;

@@ -11,7 +11,7 @@ typedef double (*TorClock)(void);
 /// tor_cpu_mask()). Takes a few ms.
 double tor_peak_flops(TorClock clock);
 
-/// Bytes a second read from `memory`: `bytes` of it, a multiple of 128, aligned to 32, all touched
+/// Bytes a second read from `memory`: `bytes` of it, a multiple of 256, aligned to 32, all touched
 /// before. Many times the largest cache gives the bandwidth of the memory.
 double tor_peak_read(const uint8_t *memory, size_t bytes, TorClock clock);
 /// As many bytes as that takes here.

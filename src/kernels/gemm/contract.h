@@ -2,10 +2,11 @@
 /// and the same without epilogue and packed b in float64 and in integers (tor_gemm_typed_bind()).
 ///
 /// Numeric policy: every element of c is the sum, in order, of chains of at most 384 fused
-/// multiply-adds in float32 over k in ascending order (two or four interleaved chains, where few
-/// rows would leave the multipliers idle), then + bias, one rounding. Long k with few elements is
-/// cut into parts that are added in order. The order depends on shape and instruction set only: not
-/// on the number of threads, nor on where an element's item begins.
+/// multiply-adds in float32 over k in ascending order (two or four interleaved chains, or both
+/// halves of a chain in turns, where few rows would leave the multipliers or the memory idle), then
+/// + bias, one rounding. Long k with few elements is cut into parts that are added in order. The
+/// order depends on shape and instruction set only: not on the number of threads, nor on where an
+/// element's item begins.
 ///
 /// Other types: float64 in chains of at most 256, or, where one or two rows meet contiguous
 /// columns, in four vectors of chains over all of k; integers wrap at their own width.
