@@ -1,8 +1,8 @@
-"""Draws what `bench/run.py --record` measured: a picture for the README, a table for the documents.
+"""Draws what `bench/run.py --record` measured: pictures and tables for the documents.
 
     python bench/draw.py bench/results/avx2.json
 
-Writes docs/images/bench.svg, and the table and its caption between the marks of
+Writes docs/images/bench.svg and roofline.svg, and the tables between the marks of
 docs/reference/measurements.md.
 """
 
@@ -19,7 +19,21 @@ from matplotlib import pyplot as plt  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 MARKS = "<!-- bench/draw.py writes from here -->", "<!-- to here -->"
+STEP_MARKS = "<!-- bench/draw.py writes the steps from here -->", "<!-- the steps to here -->"
 INK = "#7d8590"  # legible on white and on near-black, as the bars' colours are
+#: Kinds of steps, by the first word of what a step does; the rest are "other".
+KINDS = {
+    "linear": "products",
+    "matmul": "products",
+    "conv": "convolutions",
+    "attention": "attention",
+}
+KIND_COLOURS = {
+    "products": "#3f8fd2",
+    "convolutions": "#5f9e6e",
+    "attention": "#b08d57",
+    "other": "#8f6fb3",
+}
 COLOURS = {
     "toroid": "#3f8fd2",
     "onnxruntime": "#b08d57",
@@ -123,15 +137,80 @@ def table(record):
     return "\n".join(lines)
 
 
-def into_page(record, page):
-    """Replace what stands between the marks."""
-    before, _, rest = page.read_text().partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not end:
-        raise SystemExit(f"{page} has no {MARKS[0]} and {MARKS[1]}")
-    parts = [f"{caption(record)}. {record['note']}", table(record), f"{mean_line(record)}."]
-    text = "\n\n".join([MARKS[0], *parts, MARKS[1]])
-    page.write_text(before + text + after)
+def kind(step):
+    return KINDS.get(step["work"].split()[0], "other")
+
+
+def profiled(record):
+    """Toroid's steps by model."""
+    _, name, *_ = record["engines"][0], *others(record)
+    return {
+        m: rows[name]["steps"] for m, rows in record["results"].items() if "steps" in rows[name]
+    }
+
+
+def step_table(record):
+    """Markdown rows: how a model's time divides among kinds of steps, and its share of the peak."""
+    kinds = list(KIND_COLOURS)
+    heads = ["model", *kinds, "GFLOP/s", "of the peak"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for model, steps in profiled(record).items():
+        whole = sum(step["ms"] for step in steps)
+        shares = [sum(s["ms"] for s in steps if kind(s) == k) / whole for k in kinds]
+        rate = sum(step["flops"] for step in steps) / whole * 1e3
+        cells = [
+            record["titles"].get(model, model),
+            *(f"{share:.0%}" if share else "-" for share in shares),
+            f"{rate / 1e9:.1f}",
+            f"{rate / record['peak_flops'] / record['threads']:.0%}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def roofline(record, path):
+    """Draw each step with products under the machine's limits; its dot's area is its time.
+
+    Williams, Waterman & Patterson 2009, "Roofline: an insightful visual performance model".
+    """
+    figure, axes = plt.subplots(figsize=(9, 5))
+    peak, read = record["peak_flops"] * record["threads"] / 1e9, record["peak_bytes"] / 1e9
+    for model, steps in profiled(record).items():
+        whole = sum(step["ms"] for step in steps)
+        for step in steps:
+            if not step["flops"] or not step["bytes"]:
+                continue
+            axes.scatter(
+                step["flops"] / step["bytes"],
+                step["flops"] / step["ms"] / 1e6,
+                s=400 * step["ms"] / whole,
+                color=KIND_COLOURS[kind(step)],
+                alpha=0.5,
+                linewidth=0,
+                gid=f"{model}: {step['work']}",
+            )
+    left, right = 0.2, 1000
+    axes.plot([left, peak / read, right], [left * read, peak, peak], color=INK, linewidth=1)
+    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(left * read / 2, peak * 1.6))
+    axes.set_title("GFLOP/s of Toroid's steps with products", color=INK, loc="left")
+    text = f"flops for each byte read or written\n{caption(record)}"
+    axes.set_xlabel(text, color=INK, fontsize=9, loc="left")
+    axes.tick_params(colors=INK, which="both", length=0)
+    axes.spines[:].set_visible(False)
+    for name in ("products", "convolutions", "attention"):
+        axes.scatter([], [], color=KIND_COLOURS[name], label=name)
+    axes.legend(loc="lower right", frameon=False, labelcolor=INK)
+    figure.savefig(path, transparent=True, bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
+
+
+def between(text, marks, parts):
+    """`text` with `parts` as what stands between the marks."""
+    before, begin, rest = text.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
+    if not begin or not end:
+        raise SystemExit(f"there is no {marks[0]} and {marks[1]}")
+    return before + "\n\n".join([marks[0], *parts, marks[1]]) + after
 
 
 def draw(
@@ -141,7 +220,12 @@ def draw(
 ):
     record = json.loads(Path(path).read_text())
     picture(record, picture_path)
-    into_page(record, page)
+    parts = [f"{caption(record)}. {record['note']}", table(record), f"{mean_line(record)}."]
+    text = between(page.read_text(), MARKS, parts)
+    if profiled(record):
+        roofline(record, picture_path.with_name("roofline.svg"))
+        text = between(text, STEP_MARKS, [step_table(record)])
+    page.write_text(text)
 
 
 def main(argv=None):

@@ -10,8 +10,9 @@ included), and the error against float64 as a multiple of the first engine's. En
 call by call, so that a machine that slows down slows all of them down. An engine that is not
 installed, or that fails, has its reason in place of numbers.
 
-`--record` writes bench/results/<level>.json and has bench/draw.py make the picture and the table of
-the documents from it; NOTE says what readers should know of the machine.
+`--record` writes bench/results/<level>.json and has bench/draw.py make the pictures and the tables
+of the documents from it; NOTE says what readers should know of the machine. The record also has
+what Toroid's steps do and how long they take.
 """
 
 import argparse
@@ -38,6 +39,7 @@ from models import MODELS, TITLES  # noqa: E402
 
 PAUSE = 0.01  # seconds between calls: threads of the engine before go to sleep
 MIN_CALLS = 5
+PROFILED = 3  # calls
 RESULTS = Path(__file__).resolve().parent / "results"
 LEVELS = ("avx512", "avx2", "sve", "neon")
 NOTE = "Engines took turns call by call; medians."
@@ -124,7 +126,14 @@ def machine():
     """What a reader has to know to compare."""
     info = package.info()
     level = next((name for name in LEVELS if name in info.features.split()), "generic")
-    return {"cpu": info.cpu, "level": level, "date": datetime.date.today().isoformat()}
+    flops, read = package.profiling.peaks()
+    return {
+        "cpu": info.cpu,
+        "level": level,
+        "date": datetime.date.today().isoformat(),
+        "peak_flops": flops,
+        "peak_bytes": read,
+    }
 
 
 def clock(call):
@@ -165,6 +174,22 @@ def take_turns(calls, seconds):
     return times
 
 
+def steps(call):
+    """What Toroid's steps do, by work, kernel and size: flops, bytes and ms of one call."""
+    with package.profile() as profile:
+        for _ in range(PROFILED):
+            call()
+    return [
+        {
+            "work": step.work,
+            "flops": step.flops * step.runs / PROFILED,
+            "bytes": step.bytes * step.runs / PROFILED,
+            "ms": step.seconds * 1e3 / PROFILED,
+        }
+        for step in profile.steps()
+    ]
+
+
 @torch.no_grad()
 def measure(model_name, engines, threads, seconds):
     torch.manual_seed(0)
@@ -179,6 +204,8 @@ def measure(model_name, engines, threads, seconds):
             calls[name] = call
     for name, times in take_turns(calls, seconds).items():
         rows[name] |= {"ms": statistics.median(times) * 1e3, "calls": len(times)}
+        if name.startswith("toroid"):
+            rows[name]["steps"] = steps(calls[name])
     first = rows[engines[0]]
     for row in rows.values():
         if "ms" in row and "ms" in first:
@@ -245,7 +272,7 @@ def main(argv=None):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         draw(path)
-        print(f"{path}, docs/images/bench.svg and docs/reference/measurements.md are written")
+        print(f"{path}, docs/images and docs/reference/measurements.md are written")
     return int(any("failed" in row for rows in results.values() for row in rows.values()))
 
 

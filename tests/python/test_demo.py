@@ -61,11 +61,13 @@ def test_bench(capsys, tmp_path, monkeypatch, threads):
     assert rows["toroid"]["ms"] > 0 and 0 < rows["toroid"]["error_ratio"] < 3
     draw = load(ROOT / "bench" / "draw.py")
     page = tmp_path / "page.md"
-    page.write_text("before\n" + "\n".join(draw.MARKS) + "\nafter\n")
+    page.write_text("\n".join(["before", *draw.MARKS, "between", *draw.STEP_MARKS, "after", ""]))
     draw.draw(file, tmp_path / "bench.svg", page)
     text = page.read_text()
     assert text.startswith("before\n") and text.endswith("\nafter\n") and "| tiny | " in text
+    assert "\nbetween\n" in text and text.count("| tiny | ") == 2
     assert ">tiny</text>" in (tmp_path / "bench.svg").read_text()
+    assert "tiny: linear" in (tmp_path / "roofline.svg").read_text()
     record = json.loads(file.read_text())
     record["engines"] += ["onnxruntime", "openvino"]
     record["results"]["tiny"] |= {"onnxruntime": {"ratio": 0.75}, "openvino": {"missing": "no"}}
