@@ -113,3 +113,21 @@ def test_scores_that_are_used_twice_stay():
     for a, b in zip(report.result, want, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
     assert " attention " not in report.graphs[0].tables()["steps"]
+
+
+def test_layers_share_a_copy_of_a_mask():
+    """T5's positions lie with the heads innermost: rows of them are read by every layer."""
+    torch.manual_seed(0)
+    q, k, v, table = *(torch.randn(2, 8, 37, 16) for _ in range(3)), torch.randn(37, 37, 8)
+
+    def f(q, k, v, table):
+        mask = table.permute(2, 0, 1)[None]
+        first = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return F.scaled_dot_product_attention(first, k, v, attn_mask=mask)
+
+    with torch.no_grad():
+        report = explain(f, q, k, v, table, options={"strict": True})
+        steps = [line.split()[1] for line in report.graphs[0].tables()["steps"].splitlines()]
+        compiled = torch.compile(f, backend="toroid", options={"strict": True})
+        torch.testing.assert_close(compiled(q, k, v, table), f(q, k, v, table))
+    assert steps.count("copy") == 1 and steps.count("attention") == 2
