@@ -2,7 +2,8 @@
 ///
 /// A rule looks at a node and what stands before it, and leaves it or puts something in its place.
 /// What it adds is visited next, so that rules build on each other within one sweep. Every rule
-/// must bring the graph nearer to an end (fewer nodes, or a view further down), so a sweep ends.
+/// must bring the graph nearer to an end (fewer nodes, a view further down, or fewer rows), so a
+/// sweep ends.
 #ifndef TOR_PASSES_REWRITE_H
 #define TOR_PASSES_REWRITE_H
 
@@ -51,5 +52,6 @@ TorRule
 TorRule tor_rule_matmul_linear;  ///< matmul with a 2-d weight
 TorRule tor_rule_linear_trans;   ///< linear(x, permute(w)) to linear(x, w) with trans
 TorRule tor_rule_linear_bias;    ///< add(linear, bias)
+TorRule tor_rule_raise_slice;    ///< slice(maps(linear(x))) of rows to maps(linear(slice(x)))
 
 #endif

@@ -294,6 +294,56 @@ static void test_views(void **state) {
                 "     output                    %9\n");
 }
 
+static TorValue *rows(TorValue *x, TorDim start, const char *count) {
+    return OP(
+        g, slice, INS(x),
+        ATTRS(TOR_A_INT(axis, 1), TOR_A_DIM(start, start), TOR_A_INT(step, 1), DIMS(g, count)));
+}
+
+/// logits[:, -1] of a capped head: one row of a product, whatever the length.
+static void test_slices_above_a_linear(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "b s 8"), *w = WEIGHT(g, "w", "100 8");
+    TorValue *v = OP(g, linear, INS(x, w), NONE);
+    v = OP(g, tanh, INS(v), NONE);
+    v = OP(g, mul, INS(v, full("", 30)), NONE);
+    TorDim last = tor_int_add(g, x->dim[1], tor_int_const(g, -1));
+    set_outputs(g, INS(rows(v, last, "1")));
+    run("views");
+    expect_text(g,
+                "s0 = x.size(0)\n"
+                "s1 = x.size(1)\n"
+                "\n"
+                "%0   input   float32[s0, s1, 8]          x\n"
+                "%1   input   float32[100, 8]             w (frozen)\n"
+                "%4   full    float32[]                   value=30.0\n"
+                "%7   slice   float32[s0, 1, 8]    %0     dims=[1]  start=s1-1  step=1  axis=1\n"
+                "%8   linear  float32[s0, 1, 100]  %7 %1\n"
+                "%9   tanh    float32[s0, 1, 100]  %8\n"
+                "%10  mul     float32[s0, 1, 100]  %9 %4\n"
+                "     output                       %10\n");
+}
+
+/// A product that somebody else reads, and one of which most rows are wanted, stay.
+static void test_slices_below_a_linear(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "2 8 8"), *w = WEIGHT(g, "w", "100 8");
+    TorValue *read = OP(g, linear, INS(x, w), NONE);
+    TorValue *most = OP(g, linear, INS(OP(g, relu, INS(x), NONE), w), NONE);
+    set_outputs(
+        g, INS(rows(read, tor_int_const(g, 0), "1"), read, rows(most, tor_int_const(g, 1), "7")));
+    run("views");
+    expect_text(g,
+                "%0  input   float32[2, 8, 8]           x\n"
+                "%1  input   float32[100, 8]            w (frozen)\n"
+                "%2  linear  float32[2, 8, 100]  %0 %1\n"
+                "%3  relu    float32[2, 8, 8]    %0\n"
+                "%4  linear  float32[2, 8, 100]  %3 %1\n"
+                "%5  slice   float32[2, 1, 100]  %2     dims=[1]  start=0  step=1  axis=1\n"
+                "%6  slice   float32[2, 7, 100]  %4     dims=[7]  start=1  step=1  axis=1\n"
+                "    output                      %5 %2 %6\n");
+}
+
 static void test_cse(void **state) {
     (void)state;
     TorValue *x = INPUT(g, "x", "4"), *y = INPUT(g, "y", "4");
@@ -484,6 +534,8 @@ int main(void) {
                                        TEST(test_matmul_becomes_linear),
                                        TEST(test_bias),
                                        TEST(test_views),
+                                       TEST(test_slices_above_a_linear),
+                                       TEST(test_slices_below_a_linear),
                                        TEST(test_cse),
                                        TEST(test_dce),
                                        TEST(test_fold),

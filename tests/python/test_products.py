@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from support import toroid
+from toroid.report import explain
 
 HALVES = [torch.bfloat16, torch.float16]
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
@@ -189,3 +190,22 @@ def test_a_weight_that_changes(dtype):
         near(compiled(x), layer(x))
         layer.weight.mul_(1.5)
         layer.bias.add_(1)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_only_the_rows_that_are_asked_for(dynamic):
+    """A head whose last row alone is used makes that row, and equals eager's."""
+    torch.manual_seed(0)
+    head = torch.nn.Linear(32, 300)
+
+    def f(x):
+        return torch.tanh(head(torch.relu(x)) / 30)[:, -1] * 30
+
+    torch._dynamo.reset()
+    compiled = torch.compile(f, backend="toroid", options={"strict": True}, dynamic=dynamic)
+    with torch.no_grad():
+        for length in (9, 2, 1, 40):
+            x = torch.randn(3, length, 32)
+            torch.testing.assert_close(compiled(x), f(x))
+        steps = explain(f, torch.randn(3, 9, 32)).graphs[0].tables()["steps"]
+    assert "float32[3, 1, 300]" in steps and "float32[3, 9, 300]" not in steps
