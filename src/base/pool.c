@@ -6,10 +6,12 @@
 // A worker that has waited long enough sets `asleep` and sleeps on the word (a futex); the owner's
 // exchange shows it whether a wake-up is due.
 //
-// A region is cut into a few chunks for each thread, and threads take one after the other: a thread
-// that the system gives no CPU holds up no more than the chunk it is at. One that comes late finds
-// the gate closed and goes back to wait; nobody waits for it. The job is written while the gate is
-// closed and nobody is inside, and read inside only, so nobody reads it while it changes.
+// Threads take shares of a region one after the other, each a part of what is left, so that the
+// last ones are small (Polychronopoulos & Kuck 1987, "Guided self-scheduling"): a thread that the
+// system gives no CPU, or a slower one, holds up no more than the share it is at. One that comes
+// late finds the gate closed and goes back to wait; nobody waits for it. The job is written while
+// the gate is closed and nobody is inside, and read inside only, so nobody reads it while it
+// changes.
 #include "base/pool.h"
 
 #include <linux/futex.h>
@@ -47,12 +49,11 @@ static struct {
     _Alignas(TOR_CACHE_LINE) TorRangeFn fn;
     const void *args;
     int64_t items;
-    int64_t chunks;
     int threads;
     uint8_t *scratch;
     size_t scratch_bytes;
 
-    _Alignas(TOR_CACHE_LINE) _Atomic int64_t next_chunk;
+    _Alignas(TOR_CACHE_LINE) _Atomic int64_t next_item;
     _Alignas(TOR_CACHE_LINE) _Atomic uint32_t gate;  // GATE_OPEN, GATE_AWAITED, workers inside
     _Alignas(TOR_CACHE_LINE) atomic_bool resting;    // spinning is over
     atomic_bool crowded;                             // more threads than CPUs
@@ -109,14 +110,16 @@ static uint32_t next_ticket(Worker *worker, uint32_t seen) {
     return atomic_load_explicit(&worker->word, memory_order_acquire) >> 1;
 }
 
-static void run_chunks(int index) {
+static void run_shares(int index) {
     uint8_t *scratch = pool.scratch + (size_t)index * pool.scratch_bytes;
-    for (;;) {
-        int64_t chunk = atomic_fetch_add_explicit(&pool.next_chunk, 1, memory_order_relaxed);
-        if (chunk >= pool.chunks) return;
-        int64_t begin, end;
-        tor_partition(pool.items, (int)pool.chunks, (int)chunk, &begin, &end);
+    int64_t begin = atomic_load_explicit(&pool.next_item, memory_order_relaxed);
+    while (begin < pool.items) {
+        int64_t end = begin + tor_team_share(pool.items - begin, pool.threads);
+        if (!atomic_compare_exchange_weak_explicit(&pool.next_item, &begin, end,
+                                                   memory_order_relaxed, memory_order_relaxed))
+            continue;
         pool.fn(pool.args, begin, end, scratch);
+        begin = atomic_load_explicit(&pool.next_item, memory_order_relaxed);
     }
 }
 
@@ -140,7 +143,7 @@ static void *work(void *argument) {
         seen = next_ticket(worker, seen);
         if (!enter()) continue;
         // The open region may be a later one than the ticket's, and a smaller one.
-        if (worker->index < pool.threads) run_chunks(worker->index);
+        if (worker->index < pool.threads) run_shares(worker->index);
         leave();
     }
     return NULL;
@@ -219,11 +222,10 @@ void tor_team_run(TorTeam *team, TorRangeFn fn, const void *args, int64_t items)
     pool.fn = fn;
     pool.args = args;
     pool.items = items;
-    pool.chunks = TOR_MIN(items, (int64_t)threads * TOR_POOL_CHUNKS);
     pool.threads = threads;
     pool.scratch = team->scratch;
     pool.scratch_bytes = team->scratch_bytes;
-    atomic_store_explicit(&pool.next_chunk, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool.next_item, 0, memory_order_relaxed);
     atomic_store_explicit(&pool.gate, GATE_OPEN, memory_order_release);
     if (atomic_load_explicit(&pool.resting, memory_order_relaxed)) {
         atomic_store_explicit(&pool.resting, false, memory_order_relaxed);
@@ -234,7 +236,7 @@ void tor_team_run(TorTeam *team, TorRangeFn fn, const void *args, int64_t items)
         uint32_t before = atomic_exchange_explicit(word, ticket << 1, memory_order_acq_rel);
         if (before & 1) futex_wake(word);
     }
-    run_chunks(0);
+    run_shares(0);
     close_gate();
 }
 

@@ -1,7 +1,7 @@
 /// The process's one thread pool.
 ///
-/// A parallel region is cut into a few chunks for each thread, which the threads take as they come:
-/// one that gets no CPU does not hold up the rest. Workers spin at most 50 us after a region and
+/// A parallel region is cut into shares, which the threads take as they come: one that gets no CPU
+/// does not hold up the rest. Workers spin at most 50 us after a region and
 /// then sleep. If the pool serves another caller, the caller runs its region alone: it never waits
 /// for a stranger. After fork() the child starts with a fresh pool.
 #ifndef TOR_BASE_POOL_H
@@ -25,8 +25,10 @@ typedef struct {
 /// or cannot grow. `scratch` has room for threads * scratch_bytes; scratch_bytes is a multiple of
 /// TOR_CACHE_LINE. Never fails, never blocks on another team.
 void tor_team_begin(TorTeam *team, int threads, uint8_t *scratch, size_t scratch_bytes);
-/// Chunks that a region is cut into for each thread, at most.
-#define TOR_POOL_CHUNKS 4
+/// Items that a thread takes where so many are left.
+static inline int64_t tor_team_share(int64_t left, int threads) {
+    return TOR_MAX(left / (2 * threads), 1);
+}
 
 /// Runs `fn` over [0, items) in contiguous ranges and waits for all. Which thread runs which range
 /// is not fixed; its scratch is its own.

@@ -31,6 +31,22 @@ static void count_items(const void *args, int64_t begin, int64_t end, void *scra
     for (int64_t i = begin; i < end; i++) counts->seen[i]++;
 }
 
+static int shares_of(int64_t items, int threads) {
+    int shares = 0;
+    for (; items > 0; shares++) items -= tor_team_share(items, threads);
+    return shares;
+}
+
+/// The last shares are single items, and there are not many of them.
+static void test_shares(void **state) {
+    (void)state;
+    for (int threads = 1; threads < 12; threads++) {
+        assert_int_equal(tor_team_share(1, threads), 1);
+        assert_in_range(tor_team_share(1000, threads), 1000 / (2 * threads), 1000 / threads);
+        assert_in_range(shares_of(1000, threads), 2 * threads, 16 * threads);
+    }
+}
+
 // True if `threads` threads together see each of `items` once.
 static bool region_is_whole(TorTeam *team, int64_t items) {
     int seen[300] = {0};
@@ -39,7 +55,7 @@ static bool region_is_whole(TorTeam *team, int64_t items) {
     for (int64_t i = 0; i < items; i++) {
         if (seen[i] != 1) return false;
     }
-    return counts.calls <= TOR_MIN((int64_t)team->threads * TOR_POOL_CHUNKS, items);
+    return counts.calls <= shares_of(items, team->threads);
 }
 
 static void test_partition(void **state) {
@@ -177,7 +193,7 @@ static void wait_for_the_rest(const void *args, int64_t begin, int64_t end, void
 }
 
 // A thread that is stuck at its chunk holds up nothing else.
-static void test_a_slow_thread_holds_up_its_chunk_only(void **state) {
+static void test_a_slow_thread_holds_up_its_share_only(void **state) {
     (void)state;
     TorTeam team;
     tor_team_begin(&team, 2, NULL, 0);
@@ -273,12 +289,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_no_room_for_threads),
 #endif
         cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_shares),
         cmocka_unit_test(test_every_item_once),
         cmocka_unit_test(test_one_item_runs_on_the_caller),
         cmocka_unit_test(test_a_taken_pool_leaves_the_caller_alone),
         cmocka_unit_test(test_many_callers),
         cmocka_unit_test(test_unequal_work),
-        cmocka_unit_test(test_a_slow_thread_holds_up_its_chunk_only),
+        cmocka_unit_test(test_a_slow_thread_holds_up_its_share_only),
 #if !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(test_fork),
 #endif
