@@ -1,17 +1,15 @@
 // A table of the settings: name, how its text is read, where its value is kept.
 #include "tune/settings.h"
 
-#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/number.h"
 
 #define PREFIX "TOROID_TUNABLEOP_"
 
@@ -37,18 +35,15 @@ static State given = {
 
 // ---------------------------------------------------------------- kinds of values
 
-static bool number(const char *text, double least, double most, double *out) {
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    if (end == text || *end || errno || !isfinite(value) || value < least || value > most)
-        return false;
+static bool number(const char *text, size_t length, double least, double most, double *out) {
+    double value;
+    if (!tor_number_read(text, length, &value) || value < least || value > most) return false;
     *out = value;
     return true;
 }
 
 static bool integer(const char *text, double least, double most, double *out) {
-    return number(text, least, most, out) && *out == floor(*out);
+    return number(text, strlen(text), least, most, out) && *out == floor(*out);
 }
 
 static bool read_switch(const char *text, void *out) {
@@ -72,9 +67,9 @@ static void print_int(const void *value, TorText *text) {
     tor_text_put(text, "%d", *(const int *)value);
 }
 
-static bool read_ms(const char *text, void *out) { return number(text, 0, 1e9, out); }
+static bool read_ms(const char *text, void *out) { return number(text, strlen(text), 0, 1e9, out); }
 static void print_ms(const void *value, TorText *text) {
-    tor_text_put(text, "%.17g", *(const double *)value);
+    tor_number_put(text, *(const double *)value, 17);
 }
 
 static bool read_mib(const char *text, void *out) {
@@ -94,26 +89,27 @@ static bool read_check(const char *text, void *out) {
     if (strcmp(text, "off") == 0) text = "0";
     if (read_switch(text, &s->check)) return true;
     const char *between = strchr(text, '_');
-    char atol[64];
     double a, r;
-    if (!between || (size_t)(between - text) >= sizeof atol) return false;
-    memcpy(atol, text, (size_t)(between - text));
-    atol[between - text] = 0;
-    if (!number(atol, 0, HUGE_VAL, &a) || !number(between + 1, 0, HUGE_VAL, &r)) return false;
+    if (!between || !number(text, (size_t)(between - text), 0, HUGE_VAL, &a) ||
+        !number(between + 1, strlen(between + 1), 0, HUGE_VAL, &r))
+        return false;
     s->check = true, s->atol = a, s->rtol = r;
     return true;
 }
 static void print_check(const void *value, TorText *text) {
     const TorTuneSettings *s = value;
-    if (s->check)
-        tor_text_put(text, "%.9g_%.9g", s->atol, s->rtol);
-    else
+    if (!s->check) {
         tor_text_add(text, "off");
+        return;
+    }
+    tor_number_put(text, s->atol, 9);
+    tor_text_add(text, "_");
+    tor_number_put(text, s->rtol, 9);
 }
 
 static bool read_file(const char *text, void *out) {
     size_t length = strlen(text);
-    if (!length || length >= TOR_TUNE_PATH) return false;
+    if (length >= TOR_TUNE_PATH) return false;
     memcpy(out, text, length + 1);
     return true;
 }

@@ -37,9 +37,9 @@ typedef enum {
     TOR_TUNE_VERBOSE_FILENAME
 } TorTuneFile;
 enum { TOR_TUNE_PATH = 4096 };
-/// The name of a file, its ordinal filled in: that of the worker, else LOCAL_RANK of torchrun, else
-/// the NUMA node that this thread runs on. It replaces "%d" and, after tor_tune_insert_ordinal(),
-/// goes before the last dot of a name without.
+/// The name of a file, "" where the program wants none, with its ordinal filled in: that of the
+/// worker, else LOCAL_RANK of torchrun, else the NUMA node that this thread runs on. It replaces
+/// "%d" and, after tor_tune_insert_ordinal(), goes before the last dot of a name without.
 /// @return TOROID_INVALID where the name is too long
 ToroidStatus tor_tune_file(TorTuneFile which, char path[TOR_TUNE_PATH]);
 void tor_tune_insert_ordinal(bool insert);

@@ -1,8 +1,16 @@
-/// The list of operators that ran without a result, for tuning later.
+/// The list of operators that ran without a result, for tuning later: rows "op,params".
 #ifndef TOR_TUNE_UNTUNED_H
 #define TOR_TUNE_UNTUNED_H
 
-/// Appends to the file UNTUNED_FILENAME if RECORD_UNTUNED is on; once for each (op, params).
+#include "tune/table.h"
+
+/// Appends to the file UNTUNED_FILENAME if RECORD_UNTUNED is on; once for each (op, params), also
+/// of several processes.
 void tor_untuned_note(const char *op, const char *params);
+/// Adds the operators of a file to a list, each once. Rows of results are taken too: their
+/// operators can be tuned anew.
+/// @return TOROID_FAILED where there is no such file; TOROID_INVALID with the line for what is no
+/// row
+ToroidStatus tor_untuned_read(const char *path, TorTuneTable *into);
 
 #endif
