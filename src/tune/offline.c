@@ -1,0 +1,100 @@
+#include "tune/offline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tune/results.h"
+#include "tune/settings.h"
+#include "tune/untuned.h"
+#include "tune/validators.h"
+#include "tune/workers.h"
+
+typedef struct {
+    const TorTuneOffline *offline;
+    TorTuneSummary *summary;
+    int total;
+    bool ended;
+} Run;
+
+/// Tunes one operator and writes its result, in whichever process.
+static void work(void *user, TorTuneReport *report) {
+    const Run *r = user;
+    TorTuneResult best;
+    const TorTuneResult *row = &report->result;
+    report->status = r->offline->tune(row->op, row->params, &best, &report->default_ms);
+    if (report->status == TOROID_OK) report->status = tor_results_add(&best);
+    if (report->status == TOROID_OK)
+        report->result = best;
+    else
+        snprintf(report->message, sizeof report->message, "%s", toroid_last_error());
+}
+
+static bool pass_on(void *user, TorTuneReport *report) {
+    Run *r = user;
+    if (report) {
+        // A worker wrote it; this process knows it now too.
+        if (report->status == TOROID_OK) tor_results_add(&report->result);
+        ++*(report->status == TOROID_OK ? &r->summary->tuned : &r->summary->failed);
+        report->done = r->summary->tuned + r->summary->failed;
+        report->total = r->total;
+    }
+    bool go_on = r->offline->report ? r->offline->report(r->offline->user, report) : true;
+    if (!go_on) r->ended = true;
+    return go_on;
+}
+
+/// The operators of this call that have no result.
+static ToroidStatus collect(const TorTuneOffline *o, TorTuneTable *rows, TorTuneSummary *summary) {
+    TorTuneTable listed = {0};
+    ToroidStatus status = TOROID_OK;
+    for (int i = 0; i < o->n_files && status == TOROID_OK; i++)
+        status = tor_untuned_read(o->files[i], &listed);
+    summary->listed = (int)listed.count;
+    for (size_t i = 0; i < listed.count && status == TOROID_OK; i++) {
+        TorTuneResult known;
+        bool added;
+        const TorTuneResult *row = &listed.rows[i];
+        if (o->ranks > 1 && i % (size_t)o->ranks != (size_t)o->rank) continue;
+        if (tor_results_find(row->op, row->params, &known))
+            summary->known++;
+        else
+            status = tor_tune_table_add(rows, row, &added);
+    }
+    tor_tune_table_free(&listed);
+    return status;
+}
+
+static ToroidStatus tune_all(Run *r, const TorTuneTable *rows) {
+    const TorTuneOffline *o = r->offline;
+    bool *finished = tor_alloc_zero(rows->count + 1);
+    if (!finished) return tor_no_memory();
+    ToroidStatus status = TOROID_OK;
+    if (o->workers > 0)
+        status = tor_workers_run(&(TorWorkers){rows, o->workers, work, pass_on, r}, finished);
+    for (size_t i = 0; i < rows->count && status == TOROID_OK && !r->ended; i++) {
+        if (finished[i]) continue;
+        TorTuneReport report = {.result = rows->rows[i]};
+        work(r, &report);
+        pass_on(r, &report);
+    }
+    tor_free(finished);
+    return status;
+}
+
+ToroidStatus tor_tune_offline(const TorTuneOffline *offline, TorTuneSummary *summary) {
+    *summary = (TorTuneSummary){0};
+    if (offline->workers < 0 || offline->rank < 0 || offline->rank >= TOR_MAX(offline->ranks, 1))
+        return tor_invalid("%d workers, rank %d of %d", offline->workers, offline->rank,
+                           offline->ranks);
+    if (!tor_tune_settings().tuning)
+        return tor_invalid("tuning is switched off: TUNING is 0, expected 1");
+    TorValidator all[TOR_VALIDATORS];
+    tor_validators(all);  // of all CPUs, before workers have a part of them
+    TorTuneTable rows = {0};
+    ToroidStatus status = collect(offline, &rows, summary);
+    Run r = {.offline = offline, .summary = summary, .total = (int)rows.count};
+    if (status == TOROID_OK) status = tune_all(&r, &rows);
+    tor_tune_table_free(&rows);
+    return status;
+}
