@@ -1,9 +1,11 @@
 #include "tune/offline.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 #include "tune/results.h"
 #include "tune/settings.h"
 #include "tune/untuned.h"
@@ -70,8 +72,17 @@ static ToroidStatus tune_all(Run *r, const TorTuneTable *rows) {
     bool *finished = tor_alloc_zero(rows->count + 1);
     if (!finished) return tor_no_memory();
     ToroidStatus status = TOROID_OK;
-    if (o->workers > 0)
-        status = tor_workers_run(&(TorWorkers){rows, o->workers, work, pass_on, r}, finished);
+    int shares = TOR_MAX(o->local_ranks, 1),
+        workers = shares > 1 ? TOR_MAX(o->workers, 1) : o->workers;
+    if (workers > 0)
+        status = tor_workers_run(&(TorWorkers){.rows = rows,
+                                               .count = workers,
+                                               .first = o->local_rank * workers,
+                                               .shares = shares * workers,
+                                               .work = work,
+                                               .report = pass_on,
+                                               .user = r},
+                                 finished);
     for (size_t i = 0; i < rows->count && status == TOROID_OK && !r->ended; i++) {
         if (finished[i]) continue;
         TorTuneReport report = {.result = rows->rows[i]};
@@ -82,11 +93,29 @@ static ToroidStatus tune_all(Run *r, const TorTuneTable *rows) {
     return status;
 }
 
+static int number_of(const char *variable, int otherwise) {
+    const char *text = getenv(variable);
+    double value;
+    bool read = text && tor_number_read(text, strlen(text), &value) && value >= 0 && value < 1e6;
+    return read ? (int)value : otherwise;
+}
+
+void tor_tune_offline_ranks(TorTuneOffline *offline) {
+    offline->rank = number_of("RANK", 0);
+    offline->ranks = number_of("WORLD_SIZE", 1);
+    offline->local_rank = number_of("LOCAL_RANK", 0);
+    offline->local_ranks = number_of("LOCAL_WORLD_SIZE", 1);
+}
+
+static bool is_one_of(int rank, int ranks) { return rank >= 0 && rank < TOR_MAX(ranks, 1); }
+
 ToroidStatus tor_tune_offline(const TorTuneOffline *offline, TorTuneSummary *summary) {
     *summary = (TorTuneSummary){0};
-    if (offline->workers < 0 || offline->rank < 0 || offline->rank >= TOR_MAX(offline->ranks, 1))
-        return tor_invalid("%d workers, rank %d of %d", offline->workers, offline->rank,
-                           offline->ranks);
+    if (offline->workers < 0 || !is_one_of(offline->rank, offline->ranks) ||
+        !is_one_of(offline->local_rank, offline->local_ranks))
+        return tor_invalid("%d workers, rank %d of %d, local rank %d of %d", offline->workers,
+                           offline->rank, offline->ranks, offline->local_rank,
+                           offline->local_ranks);
     if (!tor_tune_settings().tuning)
         return tor_invalid("tuning is switched off: TUNING is 0, expected 1");
     TorValidator all[TOR_VALIDATORS];

@@ -27,6 +27,7 @@ typedef struct {
     int n_files;
     int workers;      ///< processes with cores of their own; 0: this one, with all
     int rank, ranks;  ///< this is one of several calls that share the lists, on any machines
+    int local_rank, local_ranks;  ///< those on this machine, which share the cores
     TorTuneRowFn tune;
     TorTuneReportFn report;
     void *user;
@@ -37,6 +38,9 @@ typedef struct {
     int known;   ///< of this call's share: had a result before
     int tuned, failed;
 } TorTuneSummary;
+
+/// Takes ranks from what torchrun sets: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE.
+void tor_tune_offline_ranks(TorTuneOffline *offline);
 
 /// Operators that have a result are passed over. One that is for more threads than a worker has
 /// CPUs is tuned by this process when the workers are done.

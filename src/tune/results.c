@@ -8,6 +8,7 @@
 #include "tune/results_file.h"
 #include "tune/rows.h"
 #include "tune/settings.h"
+#include "tune/verbose.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of what follows
 static TorTuneTable table;
@@ -37,6 +38,7 @@ static ToroidStatus read_locked(const char *path, bool ours, bool *valid) {
     ToroidStatus status = tor_results_file_read(path, &table, valid, differs);
     if (table.count != before) atomic_fetch_add(&generation, 1);
     TOR_TRY(status);
+    if (*valid) tor_tune_say(1, "%zu new results from %s", table.count - before, path);
     if (!differs[0]) return TOROID_OK;
     if (!ours || !tor_tune_settings().tuning)
         tor_log(0, "%s is from elsewhere: %s; it is not used", path, differs);
@@ -60,6 +62,7 @@ bool tor_results_find(const char *op, const char *params, TorTuneResult *out) {
     const TorTuneResult *found = tor_tune_table_find(&table, op, params);
     if (found) *out = *found;
     pthread_mutex_unlock(&lock);
+    tor_tune_say(3, "%s,%s: %s", op, params, found ? out->solution : "no result");
     return found != NULL;
 }
 
@@ -110,6 +113,7 @@ static ToroidStatus add_locked(const TorTuneResult *result, const char *path) {
     TOR_TRY(tor_tune_table_add(&table, result, &added));
     if (!added) return TOROID_OK;
     atomic_fetch_add(&generation, 1);
+    tor_tune_say(2, "%s,%s: %s is the fastest", result->op, result->params, result->solution);
     if (!path[0]) return TOROID_OK;
     TOR_TRY(tor_tune_table_add(&unwritten, result, &added));
     ToroidStatus status = append_locked(path, &unwritten);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "tune/locked_file.h"
 #include "tune/rows.h"
+#include "tune/verbose.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TorTuneTable noted;
@@ -65,7 +66,7 @@ static ToroidStatus note(const TorTuneResult *row) {
     bool added;
     TOR_TRY(tor_tune_table_add(&noted, row, &added));
     if (!added) return TOROID_OK;
-    tor_log(2, "untuned: %s,%s", row->op, row->params);
+    tor_tune_say(2, "%s,%s is not tuned", row->op, row->params);
     TOR_TRY(tor_tune_file(TOR_TUNE_UNTUNED_FILENAME, path));
     if (!path[0]) return TOROID_OK;
     TorLockedFile f;

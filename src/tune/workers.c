@@ -63,8 +63,8 @@ static void be_a_worker(const Team *team, pid_t parent, int number) {
     signal(SIGTERM, SIG_DFL);
     close(team->ends[0]);
     tor_log_set_hook(NULL, NULL);  // the parent's may need what a fork does not bring
-    tor_tune_set_worker(number);
-    if (tor_cores_pin(number, team->w->count, &cpus) != TOROID_OK) _exit(1);
+    tor_tune_set_worker(team->w->first + number);
+    if (tor_cores_pin(team->w->first + number, team->w->shares, &cpus) != TOROID_OK) _exit(1);
     for (;;) {
         size_t row = atomic_fetch_add(&team->board->next, 1);
         if (row >= rows->count) _exit(0);
@@ -143,8 +143,8 @@ static ToroidStatus run(Team *team) {
 
 ToroidStatus tor_workers_run(const TorWorkers *workers, bool *finished) {
     int cores = tor_cores_count();
-    if (workers->count > cores)
-        return tor_invalid("%d workers, expected at most one for each of %d cores", workers->count,
+    if (workers->shares > cores)
+        return tor_invalid("%d workers, expected at most one for each of %d cores", workers->shares,
                            cores);
     Team team = {.w = workers, .finished = finished};
     size_t bytes = sizeof(Board) + sizeof(Worker) * (size_t)workers->count;

@@ -6,7 +6,8 @@
 
 typedef struct {
     const TorTuneTable *rows;
-    int count;  ///< of processes
+    int count;          ///< of processes
+    int first, shares;  ///< they have the shares first, first + 1, ... of all cores
     /// In a worker: tunes the operator of `report`.
     void (*work)(void *user, TorTuneReport *report);
     /// In this process: takes what a worker reports, or NULL when a signal came. @return false to

@@ -1,6 +1,7 @@
 // The tuner's switches by name and by environment, names of files, and the untuned list.
 #include "tune_process.h"
 
+#include "tune/results.h"
 #include "tune/untuned.h"
 
 enum { PROCESSES = 4, OPERATORS = 60 };
@@ -160,12 +161,34 @@ static void test_untuned_operators_are_noted_once(void **state) {
     tor_tune_table_free(&list);
 }
 
+static void talk(int number) {
+    TorTuneResult r = result(number), found;
+    set("VERBOSE_FILENAME", "log.txt");
+    tor_results_find(r.op, r.params, &found);
+    CHECK(access("log.txt", F_OK) != 0);
+    set("VERBOSE", "2");
+    CHECK(tor_results_add(&r) == TOROID_OK);
+    tor_results_find(r.op, r.params, &found);
+    set("VERBOSE", "3");
+    tor_results_find(r.op, r.params, &found);
+    char *text = read_text("log.txt");
+    CHECK(strcmp(text,
+                 "toroid tune: gemm_f32,m=1;n=64: row;mc=96 is the fastest\n"
+                 "toroid tune: gemm_f32,m=1;n=64: row;mc=96\n") == 0);
+    free(text);
+}
+static void test_verbose_lines_go_where_they_were_asked_for(void **state) {
+    (void)state;
+    in_process(talk, 1);
+}
+
 int main(void) {
     clearenv();
     const struct CMUnitTest tests[] = {
         TEST(test_defaults_and_names),
         TEST(test_environment_wins_and_is_read_when_needed),
         TEST(test_ordinals_in_names),
+        TEST(test_verbose_lines_go_where_they_were_asked_for),
         TEST(test_untuned_operators_are_noted_once),
     };
     return cmocka_run_group_tests_name("tune_settings", tests, NULL, NULL);

@@ -1,0 +1,36 @@
+#include "tune/verbose.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tune/settings.h"
+
+/// Opened for each line: the name may change, and another process may write there too.
+static int open_for_a_line(const char *path, bool *opened) {
+    *opened = false;
+    if (strcmp(path, "err") == 0) return STDERR_FILENO;
+    if (strcmp(path, "out") == 0) return STDOUT_FILENO;
+    *opened = true;
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+}
+
+void tor_tune_say(int level, const char *format, ...) {
+    char line[2048], path[TOR_TUNE_PATH];
+    if (tor_tune_settings().verbose < level) return;
+    if (tor_tune_file(TOR_TUNE_VERBOSE_FILENAME, path) != TOROID_OK || !path[0]) return;
+    static const char head[] = "toroid tune: ";
+    memcpy(line, head, sizeof head);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + sizeof head - 1, sizeof line - sizeof head, format, args);
+    va_end(args);
+    strcat(line, "\n");
+    bool opened;
+    int file = open_for_a_line(path, &opened);
+    if (file >= 0) tor_write_all(file, line, strlen(line));
+    if (file >= 0 && opened) close(file);
+}
