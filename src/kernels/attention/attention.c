@@ -23,6 +23,9 @@ const TorAttentionKernel *tor_attention_kernel(int index) {
 
 const char *tor_attention_kernel_name(const TorAttentionKernel *kernel) { return kernel->name; }
 
+/// What a wish may ask for at most: bounds scratch and the splits' memory.
+enum { MOST_ROWS = 512, MOST_KEYS = 1024, MOST_SPLITS = 64 };
+
 bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel *kernel) {
     if (kernel->features & ~tor_cpu_features()) return false;
     // Query heads that share a key head share tiles while one head alone does not fill them.
@@ -36,11 +39,13 @@ bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel 
     int64_t most = units * tor_ceil_div(rows, 128) >= 24  ? 128
                    : units * tor_ceil_div(rows, 64) >= 24 ? 64
                                                           : 32;
+    if (args->wish.row_block) most = TOR_MIN(args->wish.row_block, MOST_ROWS);
     int64_t blocks = TOR_MAX(tor_ceil_div(rows, most), 1);
     args->row_block =
         tor_round_up(TOR_MAX(tor_ceil_div(rows, blocks), 1), kernel->stream ? 1 : kernel->rows);
     blocks = tor_ceil_div(rows, args->row_block);
     int64_t tile = kernel->stream ? 64 : 128;
+    if (args->wish.key_tile) tile = TOR_MIN(args->wish.key_tile, MOST_KEYS);
     int64_t tiles = TOR_MAX(tor_ceil_div(args->n, tile), 1);
     args->key_tile =
         TOR_MAX(tor_round_up(tor_ceil_div(args->n, tiles), kernel->cols), kernel->cols);
@@ -50,6 +55,9 @@ bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel 
     if (rows == 0 || args->e == 0) args->items = 0;
     if (kernel->stream && args->items && args->items < 32 && args->n >= 1024)
         args->kv_splits = TOR_MIN(tor_ceil_div(32, args->items), args->n / 512);
+    if (args->wish.kv_splits)
+        args->kv_splits = TOR_MAX(
+            TOR_MIN(args->wish.kv_splits, TOR_MIN(args->n / args->key_tile, MOST_SPLITS)), 1);
     args->combine_items = args->kv_splits > 1 ? args->items : 0;
     args->items *= args->kv_splits;
     args->partial_bytes =
@@ -63,6 +71,7 @@ bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel 
 }
 
 void tor_attention_bind(TorAttentionArgs *args) {
+    if (args->wish.kernel && tor_attention_bind_kernel(args, args->wish.kernel)) return;
     // A stream row stands before the flash row of its level, and must win where it fits.
     for (int stream = 1; stream >= 0; stream--)
         for (int i = (int)TOR_COUNT_OF(kernels) - 1; i >= 0; i--)

@@ -43,6 +43,12 @@ typedef struct {
                     ///< else 0
     float scale;
 
+    // Wishes, 0 or NULL for bind's own choice; cut down to what the shape allows.
+    struct {
+        const TorAttentionKernel *kernel;
+        int64_t row_block, key_tile, kv_splits;
+    } wish;
+
     // Set before each run.
     const float *q, *k, *v;
     const void *mask;
@@ -62,7 +68,7 @@ typedef struct {
     int64_t opaque[8];  ///< private
 } TorAttentionArgs;
 
-/// Chooses the kernel row, blocks and splits; from shape, strides and CPU features alone.
+/// Chooses the kernel row, blocks and splits; from shape, strides, CPU features and wishes alone.
 void tor_attention_bind(TorAttentionArgs *args);
 /// As bind, with the row given (tests, tuner). @return false if this CPU or shape rules it out
 bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel *kernel);

@@ -51,6 +51,12 @@ typedef struct {
     const float *bias;   ///< [out_channels] or NULL
     float *y;
 
+    /// Wishes, cut down to what the shape allows; 0 lets bind choose. `pixels` and `k_block` are of
+    /// igemm alone.
+    struct {
+        int64_t pixels, n_block, k_block;
+    } wish;
+
     int64_t items;                 ///< out: for tor_team_run()
     size_t scratch_bytes;          ///< out: a thread
     const struct TorConvRow *row;  ///< out: row->name for logs and the tuner

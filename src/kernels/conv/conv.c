@@ -24,7 +24,15 @@ enum {
     N_BLOCK = 256,            ///< output channels of an item at most
     ITEMS_WANTED = 64,        ///< so that any usual number of threads is balanced
     PATCH_BYTES = 512 << 10,  ///< beyond L2's usual size reading A slows down
+    // What a wish may ask for at most: bounds scratch.
+    MOST_PIXELS = 1024,
+    MOST_N_BLOCK = 2048,
+    MOST_K_BLOCK = 8192,
 };
+
+static int64_t wish_or(int64_t wish, int64_t own, int64_t most) {
+    return wish ? TOR_MIN(wish, most) : own;
+}
 
 const TorConvRow *tor_conv_rows(int *count) {
     *count = (int)TOR_COUNT_OF(rows);
@@ -123,7 +131,7 @@ static void bind_igemm(TorConvArgs *args) {
     args->plan.copy = !inside || args->plan.x_stride[1] != 1;
 
     // Tiles: whole rows of pixels where they fit, smaller ones where the patch would leave L2.
-    int64_t *tile = args->plan.tile, most = PIXELS;
+    int64_t *tile = args->plan.tile, most = wish_or(args->wish.pixels, PIXELS, MOST_PIXELS);
     for (int i = 2; i >= 0; i--) {
         tile[i] = even_tile(out[i], most);
         most /= tile[i];
@@ -163,6 +171,7 @@ static void bind_igemm(TorConvArgs *args) {
     int64_t n_block = tor_round_up(TOR_MIN(o, N_BLOCK), nr);
     while (n_block > nr && items * tor_ceil_div(o, n_block) < ITEMS_WANTED)
         n_block = tor_round_up(n_block / 2, nr);
+    n_block = tor_round_up(wish_or(args->wish.n_block, n_block, TOR_MIN(o, MOST_N_BLOCK)), nr);
     args->plan.n_block = n_block;
     args->plan.n_blocks = tor_ceil_div(o, n_block);
     args->plan.n_join = TOR_MAX(TOR_MIN(N_BLOCK, o) / n_block, 1);
@@ -171,6 +180,7 @@ static void bind_igemm(TorConvArgs *args) {
 
     // A block of a panel stays in L1 with room for the rows of A that pass by.
     int64_t k_most = TOR_MAX((int64_t)tor_cpu_l1d() * 5 / 8 / (nr * (int64_t)sizeof(float)), 64);
+    k_most = TOR_MAX(wish_or(args->wish.k_block, k_most, MOST_K_BLOCK), 16);
     args->plan.k_block = k_most;
 
     size_t total = 0;
@@ -201,6 +211,7 @@ static void bind_direct(TorConvArgs *args) {
     items *= args->plan.phases;
     int64_t n_block = args->plan.copy ? 64 : 1024;
     while (n_block > 64 && items * tor_ceil_div(o, n_block) < ITEMS_WANTED) n_block /= 2;
+    n_block = tor_round_up(wish_or(args->wish.n_block, n_block, MOST_N_BLOCK), 64);
     args->plan.n_block = TOR_MIN(n_block, o);
     args->plan.n_blocks = tor_ceil_div(o, args->plan.n_block);
     args->items = items * args->plan.n_blocks;

@@ -88,6 +88,11 @@ typedef struct {
     const TorGemmKernel *kernel;
     const TorGemmTypedKernel *typed;  ///< tor_gemm_typed_bind()'s; otherwise unused
     int64_t mc, nc, kc;               ///< block sizes
+    // Wishes, cut down to what the problem allows; float32 rows only.
+    int64_t k_parts;     ///< parts that k is cut into
+    int64_t left;        ///< rows of a: 1 in place if they can be, 2 copied first
+    int64_t order;       ///< outer loop within a block: 1 blocks of k, 2 panels
+    int64_t item_units;  ///< panels of an m block that one item does
 
     // Set by bind.
     int64_t items;         ///< parallel units, for tor_team_run()

@@ -60,9 +60,61 @@ static bool own_accumulator(const TorEpilogue *e) {
              e->col_stride[p->n_inputs] == 1);
 }
 
+// What a wish may ask for at most: bounds scratch and workspace.
+enum { MOST_MC = 2048, MOST_NC = 16384, MOST_KC = 8192, MOST_PARTIAL_SUMS = 1 << 24 };
+
+static void cut_wishes(TorGemmArgs *args, int64_t nr) {
+    if (args->mc) args->mc = TOR_MIN(args->mc, TOR_MAX(TOR_MIN(args->m, MOST_MC), 1));
+    if (args->nc) args->nc = TOR_MAX(TOR_MIN(args->nc, MOST_NC) / nr, 1) * nr;
+    if (args->kc) args->kc = TOR_MIN(args->kc, TOR_MAX(TOR_MIN(args->k, MOST_KC), 1));
+}
+
+// Few units with a long k: k is cut so that about 32 units come of it.
+static void cut_k(TorGemmArgs *args) {
+    __typeof__(args->plan) *plan = &args->plan;
+    int64_t k = args->k, parts = args->k_parts;
+    int64_t whole = plan->batches * plan->panels * tor_ceil_div(args->m, 192);
+    if (!parts)
+        parts =
+            whole > 0 && whole < 16 && k >= 4096 ? TOR_MIN(tor_ceil_div(32, whole), k / 2048) : 1;
+    int64_t sums = TOR_MAX(plan->batches * args->m * args->n, 1);
+    parts = TOR_MIN(parts, TOR_MIN(k / 64, MOST_PARTIAL_SUMS / sums));
+    plan->k_part = parts > 1 ? tor_round_up(tor_ceil_div(k, parts), 8) : TOR_MAX(k, 1);
+    plan->k_parts = tor_ceil_div(TOR_MAX(k, 1), plan->k_part);
+}
+
+// Units of an item: enough work to be worth a thread.
+static int64_t item_units(const TorGemmArgs *args, int64_t nr) {
+    const __typeof__(args->plan) *plan = &args->plan;
+    if (!plan->units) return 1;
+    if (args->item_units) return TOR_MIN(args->item_units, plan->units);
+    double cycles = (double)plan->batches * (double)plan->panels * (double)nr *
+                    (double)(args->k + 1) * TOR_MAX((double)args->m / multiply_adds(nr), 0.5);
+    int64_t items = cycles >= (double)ITEM_CYCLES * (double)plan->units
+                        ? plan->units
+                        : TOR_MAX((int64_t)(cycles / ITEM_CYCLES), 1);
+    return tor_ceil_div(plan->units, items);
+}
+
+// Bytes that each thread's block takes of scratch.
+static void lay_out_scratch(TorGemmArgs *args, int64_t nr) {
+    __typeof__(args->plan) *plan = &args->plan;
+    bool split = plan->k_parts > 1;
+    plan->own_c = args->epilogue && own_accumulator(args->epilogue);
+    int64_t block_cols = TOR_MIN(args->nc, plan->panels * nr);
+    plan->a_bytes = plan->copy_a ? (size_t)tor_round_up(args->mc * args->kc * 4, 64) : 0;
+    plan->b_bytes = plan->copy_b ? (size_t)tor_round_up(args->kc * nr * 4, 64) : 0;
+    int64_t own_elements = !plan->own_c ? 0 : split ? args->n : args->mc * block_cols;
+    plan->c_bytes = (size_t)tor_round_up(own_elements * 4, 64);
+    args->scratch_bytes = plan->a_bytes + plan->b_bytes + plan->c_bytes;
+    if (args->epilogue)
+        args->scratch_bytes += tor_epilogue_scratch(args->epilogue, split ? args->n : block_cols);
+    args->scratch_bytes = (size_t)tor_round_up((int64_t)args->scratch_bytes, 64);
+}
+
 void tor_gemm_bind(TorGemmArgs *args) {
     __typeof__(args->plan) *plan = &args->plan;
-    int64_t m = args->m, n = args->n, k = args->k;
+    int64_t m = args->m, n = args->n;
     const TorGemmKernel *packed = find(TOR_GEMM_PACKED, 0);
 
     plan->batches = tor_gemm_batches(args);
@@ -75,12 +127,8 @@ void tor_gemm_bind(TorGemmArgs *args) {
     plan->copy_b = !args->b_packed;  // of whole panels only if the row wants packed ones
     int64_t nr = args->kernel->nr, mr = args->kernel->mr;
     plan->panels = tor_ceil_div(n, nr);
-
-    // Few units with a long k: k is cut so that about 32 units come of it.
-    int64_t whole = plan->batches * plan->panels * tor_ceil_div(m, 192), parts = 1;
-    if (whole > 0 && whole < 16 && k >= 4096) parts = TOR_MIN(tor_ceil_div(32, whole), k / 2048);
-    plan->k_part = parts > 1 ? tor_round_up(tor_ceil_div(k, parts), 8) : TOR_MAX(k, 1);
-    plan->k_parts = tor_ceil_div(TOR_MAX(k, 1), plan->k_part);
+    cut_wishes(args, nr);
+    cut_k(args);
 
     // k: long, since the start and the end of a tile cost as much as 16 steps; but a panel of b
     // stays in a sixth of L2, from which it streams fast enough. Panels that are used once need no
@@ -95,8 +143,8 @@ void tor_gemm_bind(TorGemmArgs *args) {
     // a is copied if the rows of a high tile meet in few sets of the cache. A low one's do no harm
     // there: to copy them costs 1 to 7 % instead.
     bool clash = mr > 8 && args->a_row % 512 == 0 && plan->panels >= 8 && !few;
-    plan->copy_a = args->pack_a || args->a_col != 1 || clash;
-    plan->panel_first = few && !plan->copy_a;
+    plan->copy_a = args->pack_a || args->a_col != 1 || (args->left ? args->left == 2 : clash);
+    plan->panel_first = args->order ? args->order == 2 : few && !plan->copy_a;
     // m: a's block in half of L2, and low: what runs beside this on the core's other thread, or on
     // the machine's other guests, takes its part of the cache.
     int64_t high = TOR_MAX(8 * mr, 96);
@@ -116,25 +164,10 @@ void tor_gemm_bind(TorGemmArgs *args) {
     }
 
     plan->units = plan->k_parts * plan->batches * plan->m_blocks * plan->panels;
-    double cycles = (double)plan->batches * (double)plan->panels * (double)nr * (double)(k + 1) *
-                    TOR_MAX((double)m / multiply_adds(nr), 0.5);
-    int64_t items = cycles >= (double)ITEM_CYCLES * (double)plan->units
-                        ? plan->units
-                        : TOR_MAX((int64_t)(cycles / ITEM_CYCLES), 1);
-    plan->units_per_item = plan->units ? tor_ceil_div(plan->units, items) : 1;
+    plan->units_per_item = item_units(args, nr);
     args->items = tor_ceil_div(plan->units, plan->units_per_item);
-
-    plan->own_c = args->epilogue && own_accumulator(args->epilogue);
-    int64_t block_cols = TOR_MIN(args->nc, plan->panels * nr);
-    plan->a_bytes = plan->copy_a ? (size_t)tor_round_up(args->mc * args->kc * 4, 64) : 0;
-    plan->b_bytes = plan->copy_b ? (size_t)tor_round_up(args->kc * nr * 4, 64) : 0;
+    lay_out_scratch(args, nr);
     bool split = plan->k_parts > 1;
-    int64_t own_elements = !plan->own_c ? 0 : split ? n : args->mc * block_cols;
-    plan->c_bytes = (size_t)tor_round_up(own_elements * 4, 64);
-    args->scratch_bytes = plan->a_bytes + plan->b_bytes + plan->c_bytes;
-    if (args->epilogue)
-        args->scratch_bytes += tor_epilogue_scratch(args->epilogue, split ? n : block_cols);
-    args->scratch_bytes = (size_t)tor_round_up((int64_t)args->scratch_bytes, 64);
     args->join_items = split ? plan->batches * m : 0;
     args->shared_bytes =
         split ? (size_t)(plan->k_parts * plan->batches * m * n) * sizeof(float) : 0;

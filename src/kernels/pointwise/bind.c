@@ -106,7 +106,8 @@ static int64_t product(const int64_t *size, int from, int to) {
 
 // Elements of a tile: what lets all buffers and the operands' tiles stay in a 32 KiB first-level
 // cache.
-static int64_t tile_for(const TorReady *ready) {
+static int64_t tile_for(const TorReady *ready, int64_t wish) {
+    if (wish) return TOR_MIN(tor_round_up(wish, 16), TOR_TILE_MAX);
     int64_t live = ready->n_bufs + ready->n_inputs + ready->n_outputs, tile = TOR_TILE_MAX;
     while (tile > 128 && live * tile * ready->widest > (24 << 10)) tile /= 2;
     return tile;
@@ -277,7 +278,8 @@ static void bind_rows(Bind *b) {
         int64_t lanes = args->size[b->outer - 1];
         bound->mode = TOR_MODE_columns;
         bound->inner = lanes;
-        bound->chunks = tor_ceil_div(lanes, TOR_COLUMNS);
+        int64_t most = args->wish ? TOR_MIN(args->wish, TOR_COLUMNS) : TOR_COLUMNS;
+        bound->chunks = tor_ceil_div(lanes, most);
         bound->chunk = tor_round_up(tor_ceil_div(lanes, bound->chunks), 16);
         bound->chunks = tor_ceil_div(lanes, bound->chunk);
         args->items = outer / lanes * bound->chunks;
@@ -331,13 +333,13 @@ void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int r
     if (b.n == (reduces ? b.outer : 0)) insert_unit_dim(&b);
     args->rank = b.n;
     args->row_rank = b.n - b.outer;
-    b.tile = tile_for(ready);
+    b.tile = tile_for(ready, args->wish);
     if (reduces) {
         bind_rows(&b);
     } else {
         bound->block = b.n > 1 && args->size[b.n - 1] < 64;
         // Measured on Zen 3: beyond the caches shorter bursts of reads and writes are faster.
-        b.tile = TOR_MIN(b.tile, args->size[b.n - 1] >= 1 << 18 ? 256 : 512);
+        if (!args->wish) b.tile = TOR_MIN(b.tile, args->size[b.n - 1] >= 1 << 18 ? 256 : 512);
         cut_tiles(&b, 0);
         args->row_rank = 0;
         args->items = product(args->size, 0, b.n) ? bound->tiles : 0;

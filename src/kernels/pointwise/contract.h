@@ -19,6 +19,7 @@ enum { TOR_MAP_RANK = 12, TOR_MAP_OPERANDS = TOR_PROGRAM_INPUTS + TOR_PROGRAM_OU
 /// share between threads. Make it once a step (about 1 us), when the plan's skeleton is built.
 typedef struct {
     const TorProgram *program;
+    uint64_t hash;         ///< of what the program holds
     uint64_t opaque[256];  ///< private
 } TorPrepared;
 
@@ -31,6 +32,7 @@ typedef struct {
     const TorProgram *program;
     int rank;              ///< after merging: outer dims, then the row's dims
     int row_rank;          ///< trailing dims that the reductions run over; 0 without reductions
+    int64_t wish;          ///< elements of a tile, cut down to what fits; 0: bind's own choice
     int *error;            ///< NULL after bind; else becomes 1 where an integer is divided by zero
     int64_t items;         ///< parallel units, for tor_team_run()
     size_t scratch_bytes;  ///< a thread; a multiple of TOR_CACHE_LINE

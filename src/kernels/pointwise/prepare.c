@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/hash.h"
 #include "kernels/pointwise/engine.h"
 
 const TorPointwiseTable *tor_pointwise_table_any(void) {
@@ -324,6 +325,7 @@ void tor_program_prepare(TorPrepared *out, const TorProgram *program) {
     Prepare p = {.ready = ready, .program = program};
     memset(ready, 0, sizeof *ready);
     out->program = program;
+    out->hash = tor_hash_memory(0, program, sizeof *program);
     ready->table = tor_pointwise_table_any();
     ready->n_stages = program->n_stages;
     ready->n_inputs = program->n_inputs;
