@@ -13,6 +13,16 @@
 /// aligned to TOR_CACHE_LINE.
 typedef void (*TorRangeFn)(const void *args, int64_t begin, int64_t end, void *scratch);
 
+/// One parallel region, bound. A NULL `run` is not the pool's to run.
+typedef struct {
+    TorRangeFn run;
+    const void *args;
+    int64_t items;
+} TorRegionCall;
+
+/// Regions that one operator takes at most, one after the other.
+enum { TOR_REGION_CALLS = 2 };
+
 /// A caller's hold on the pool for the length of one plan run.
 typedef struct {
     int threads;       ///< what this run uses: 1 if the pool was busy

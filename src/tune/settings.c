@@ -32,6 +32,7 @@ static State given = {
     .file = {"tunableop_results.csv", "tunableop_untuned.csv", "err"},
     .worker = -1,
 };
+static _Atomic uint64_t version;  // counts what the program set
 
 // ---------------------------------------------------------------- kinds of values
 
@@ -181,10 +182,20 @@ TorTuneSettings tor_tune_settings(void) {
     return now;
 }
 
+bool tor_tune_is_forbidden(void) {
+    const char *text = getenv(PREFIX "ENABLED");
+    return text && strcmp(text, "0") == 0;
+}
+
+uint64_t tor_tune_settings_version(void) {
+    return atomic_load_explicit(&version, memory_order_relaxed);
+}
+
 void tor_tune_settings_set(const TorTuneSettings *settings) {
     pthread_mutex_lock(&lock);
     given.values = *settings;
     pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&version, 1);
 }
 
 /// The name of a file as it was given, without its ordinal.
@@ -213,7 +224,10 @@ ToroidStatus tor_tune_set(const char *name, const char *value) {
     pthread_mutex_lock(&lock);
     bool set = s->kind->read(value, (char *)&given + s->offset);
     pthread_mutex_unlock(&lock);
-    if (set) return TOROID_OK;
+    if (set) {
+        atomic_fetch_add(&version, 1);
+        return TOROID_OK;
+    }
     return tor_invalid("%s: expected %s, got \"%.100s\"", s->variable + strlen(PREFIX),
                        s->kind->expected, value);
 }

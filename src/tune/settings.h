@@ -22,6 +22,10 @@ typedef struct {
 
 /// What holds now. Cheap, any thread.
 TorTuneSettings tor_tune_settings(void);
+/// The environment says ENABLED=0: no option of a program switches the tuner on.
+bool tor_tune_is_forbidden(void);
+/// Changes whenever the program sets something: one load, for who asks at each call.
+uint64_t tor_tune_settings_version(void);
 /// Replaces what the program set, all of it.
 void tor_tune_settings_set(const TorTuneSettings *settings);
 

@@ -1,0 +1,155 @@
+#include "tune/choose.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "tune/results.h"
+#include "tune/tuner.h"
+#include "tune/untuned.h"
+
+TorTuneAsk tor_tune_ask(bool wanted, int threads) {
+    TorTuneSettings s = tor_tune_settings();
+    bool use = s.enabled || (wanted && !tor_tune_is_forbidden());
+    return (TorTuneAsk){.use = use,
+                        .tune = use && s.tuning,
+                        .note = s.record_untuned,
+                        .threads = threads,
+                        .generation = use ? tor_results_generation() : 0};
+}
+
+bool tor_tune_holds(const TorTuneAsk *then, const TorTuneAsk *now) {
+    if (!tor_tune_asks(then) && !tor_tune_asks(now)) return true;
+    return then->use == now->use && then->tune == now->tune && then->note == now->note &&
+           then->threads == now->threads && then->generation == now->generation;
+}
+
+int64_t tor_tune_bucket(int64_t size) {
+    int64_t power = 1;
+    if (size <= 1 || size > (int64_t)1 << 60) return size;
+    while (power < size) power *= 2;
+    return size <= power / 4 * 3 && power >= 4 ? power / 4 * 3 : power;
+}
+
+// ---------------------------------------------------------------- what is remembered
+
+typedef struct {
+    uint64_t hash, generation;
+    bool taken, tuned;  // tuned: looked at with tuning on
+    TorTuneChoice choice;
+} Known;
+
+enum { SETS = 1024, WAYS = 2 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Known known[SETS][WAYS];  // under the lock; a set's newest first
+
+static bool recall(uint64_t hash, const TorTuneAsk *ask, TorTuneChoice *out) {
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    Known *set = known[hash % SETS];
+    for (int i = 0; i < WAYS && !found; i++) {
+        found = set[i].taken && set[i].hash == hash && set[i].generation == ask->generation &&
+                (set[i].tuned || !ask->tune);
+        if (found) *out = set[i].choice;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void remember(uint64_t hash, const TorTuneAsk *ask, const TorTuneChoice *choice) {
+    pthread_mutex_lock(&lock);
+    Known *set = known[hash % SETS];
+    if (set[0].hash != hash) memmove(&set[1], &set[0], (WAYS - 1) * sizeof *set);
+    set[0] = (Known){hash, ask->use ? tor_results_generation() : 0, true, ask->tune, *choice};
+    pthread_mutex_unlock(&lock);
+}
+
+/// True the first time that it is asked for this text.
+static bool first_time(const char *text) {
+    static uint64_t seen[256];  // under the lock
+    static int count;
+    uint64_t hash = tor_hash_memory(1, text, strlen(text));
+    pthread_mutex_lock(&lock);
+    bool first = count < (int)TOR_COUNT_OF(seen);
+    for (int i = 0; i < count; i++) first &= seen[i] != hash;
+    if (first) seen[count++] = hash;
+    pthread_mutex_unlock(&lock);
+    return first;
+}
+
+// ---------------------------------------------------------------- tuning
+
+/// Tells, at most every two seconds, what takes so long.
+static void tell_progress(const char *op, const char *params) {
+    static double first, last;
+    static int count;
+    pthread_mutex_lock(&lock);
+    double now = tor_now();
+    // A pause ends what was told as one.
+    if (!first || now - last > 60) first = last = now, count = 0;
+    count++;
+    bool tell = now - last > 2;
+    double seconds = now - first;
+    int number = count;
+    if (tell) last = now;
+    pthread_mutex_unlock(&lock);
+    if (tell) tor_log(0, "tuning for %.0f s: operator %d, %s %.200s", seconds, number, op, params);
+}
+
+/// @return false if nothing was found out
+static bool tune(const TorTunable *t, const void *problem, const TorTuneAsk *ask,
+                 const char *params, TorTuneChoice *out) {
+    TorTuneSettings settings = tor_tune_settings();
+    TorTuned tuned;
+    tell_progress(t->op, params);
+    ToroidStatus status = tor_tune_problem(t, problem, ask->threads, &settings, &tuned);
+    if (status != TOROID_OK) {
+        tor_log(1, "tuning %s %s: %s", t->op, params, toroid_last_error());
+        return false;
+    }
+    TorTuneResult result = {.mean_ms = tuned.ms};
+    TorText op = tor_text_fixed(result.op, sizeof result.op);
+    tor_text_add(&op, t->op);
+    strcpy(result.params, params);
+    tor_choice_print(t, &tuned.choice, result.solution, sizeof result.solution);
+    tor_log(1, "tuned %s %s: %s, %.4f ms for %.4f by Default; %d candidates", t->op, params,
+            result.solution, tuned.ms, tuned.default_ms, tuned.tried);
+    *out = tuned.choice;
+    if (tor_results_add(&result) != TOROID_OK) tor_log(0, "tuning: %s", toroid_last_error());
+    return true;
+}
+
+/// @return false if it is worth asking again
+static bool look_up(const TorTunable *t, const void *problem, const TorTuneAsk *ask,
+                    TorTuneChoice *out) {
+    char params[TOR_TUNE_PARAMS];
+    TorTuneResult result;
+    if (!tor_tune_params(t, problem, ask->threads, params)) {
+        tor_log(2, "tuning %s: params are too long to be kept: %.200s", t->op, params);
+        return true;
+    }
+    if (ask->use && tor_results_find(t->op, params, &result)) {
+        char text[TOR_TUNE_OP + TOR_TUNE_PARAMS + TOR_TUNE_SOLUTION];
+        if (tor_choice_parse(t, result.solution, out)) return true;
+        TorText all = tor_text_fixed(text, sizeof text);
+        tor_text_put(&all, "%s %s", t->op, params);
+        tor_text_add(&all, result.solution);
+        if (first_time(text))
+            tor_log(0, "tuning results: %s has no solution %s; Default is used", t->op,
+                    result.solution);
+        return true;
+    }
+    if (ask->note) tor_untuned_note(t->op, params);
+    return !ask->tune || tune(t, problem, ask, params, out);
+}
+
+void tor_tune_choose(const TorTunable *t, const void *problem, const TorTuneAsk *ask,
+                     TorTuneChoice *out) {
+    *out = (TorTuneChoice){0};
+    uint64_t hash = tor_hash_add(t->hash(problem), ask->threads);
+    hash = tor_hash_add(hash, (int64_t)(uintptr_t)t);
+    if (recall(hash, ask, out)) return;
+    if (look_up(t, problem, ask, out)) remember(hash, ask, out);
+}

@@ -1,0 +1,271 @@
+#include "tune/tuner.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/log.h"
+#include "tune/check.h"
+
+enum { MOST_TIMES = 1000, TURNS = 15 };
+#define LEAST_GAIN 0.02  // smaller ones are not worth a row
+
+typedef struct {
+    const TorTunable *t;
+    void *problem;
+    int threads;
+    const TorTuneSettings *settings;
+    TorTuneMemory memory;
+    TorTuneAnswer answer;
+    TorLaunch launch;  // of the choice that is set
+    TorRegion scratch, shared;
+    uint64_t runs;
+    bool busy;  // the pool served another run
+} Bench;
+
+// ---------------------------------------------------------------- running
+
+static ToroidStatus prepare(Bench *b, const TorTuneChoice *choice) {
+    b->launch = (TorLaunch){0};
+    b->t->set(b->problem, choice);
+    b->t->bind(b->problem, &b->launch);
+    size_t each = (size_t)tor_round_up((int64_t)b->launch.scratch_bytes, TOR_CACHE_LINE);
+    b->launch.scratch_bytes = each;
+    bool moved;
+    TOR_TRY(tor_region_fit(&b->scratch, each * (size_t)b->threads, &moved));
+    TOR_TRY(tor_region_fit(&b->shared, b->launch.shared_bytes, &moved));
+    if (b->launch.shared) *b->launch.shared = b->shared.base;
+    return TOROID_OK;
+}
+
+static void run(Bench *b, TorTeam *team) {
+    tor_tune_memory_point(&b->memory, b->runs++);
+    for (int i = 0; i < b->launch.n_calls; i++)
+        tor_team_run(team, b->launch.calls[i].run, b->launch.calls[i].args,
+                     b->launch.calls[i].items);
+}
+
+/// False if another run has the pool: what would be timed then is not what was asked for.
+static bool begin(Bench *b, TorTeam *team) {
+    tor_team_begin(team, b->threads, b->scratch.base, b->launch.scratch_bytes);
+    if (team->threads == b->threads) return true;
+    tor_team_end(team);
+    b->busy = true;
+    return false;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double tor_tune_median(double *times, int count) {
+    qsort(times, (size_t)count, sizeof *times, ascending);
+    return count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
+}
+
+/// Mean of the faster half, in ms: what the machine does besides only ever adds.
+static double faster_half(double *times, int count) {
+    int half = (count + 1) / 2;
+    double sum = 0;
+    qsort(times, (size_t)count, sizeof *times, ascending);
+    for (int i = 0; i < half; i++) sum += times[i];
+    return sum / half;
+}
+
+/// Times at least one run and at most `iterations`, which end when `most_ms` are over.
+static double timed(Bench *b, int warmups, double warmup_ms, int iterations, double most_ms) {
+    static _Thread_local double times[MOST_TIMES];
+    TorTeam team;
+    if (!begin(b, &team)) return INFINITY;
+    double start = tor_now();
+    for (int i = 0; i < warmups && (i == 0 || (tor_now() - start) * 1e3 < warmup_ms); i++)
+        run(b, &team);
+    start = tor_now();
+    int count = 0;
+    for (double before = start, now; count < TOR_MIN(iterations, MOST_TIMES); before = now) {
+        run(b, &team);
+        now = tor_now();
+        times[count++] = (now - before) * 1e3;
+        if ((now - start) * 1e3 >= most_ms) break;
+    }
+    tor_team_end(&team);
+    return faster_half(times, count);
+}
+
+static double timed_long(Bench *b) {
+    const TorTuneSettings *s = b->settings;
+    return timed(b, TOR_MAX(s->max_warmup_iterations, 1), s->max_warmup_ms,
+                 TOR_MAX(s->max_iterations, 1), s->max_ms);
+}
+
+// ---------------------------------------------------------------- choosing
+
+/// Runs once on fresh results and compares, or keeps them as the answer.
+static ToroidStatus checked(Bench *b, bool keep) {
+    TorTeam team;
+    tor_tune_memory_reset(&b->memory);
+    if (!begin(b, &team)) return tor_refuse("the pool serves another run");
+    run(b, &team);
+    tor_team_end(&team);
+    return keep ? tor_tune_answer_keep(&b->answer, &b->memory)
+                : tor_tune_answer_compare(&b->answer, &b->memory, b->settings);
+}
+
+static void reject(const Bench *b, const TorTuneChoice *choice, TorTuned *out) {
+    char solution[TOR_TUNE_SOLUTION];
+    tor_choice_print(b->t, choice, solution, sizeof solution);
+    tor_log(0, "tuning %s: %s is rejected: %s", b->t->op, solution, toroid_last_error());
+    out->rejected++;
+}
+
+/// The time of a candidate; infinite for one that is slow, wrong or fails.
+static double candidate_ms(Bench *b, const TorTuneChoice *choice, double best, TorTuned *out) {
+    const double most_ms = b->settings->max_ms;
+    if (prepare(b, choice) != TOROID_OK) {
+        reject(b, choice, out);
+        return INFINITY;
+    }
+    if (timed(b, 2, most_ms, 3, most_ms) > 1.5 * best) return INFINITY;
+    if (timed(b, 0, 0, 10, most_ms) > 1.15 * best) return INFINITY;
+    if (checked(b, false) != TOROID_OK) {
+        if (!b->busy) reject(b, choice, out);
+        return INFINITY;
+    }
+    return timed_long(b);
+}
+
+/// Times in turns: ratios[i] are the candidate's to Default's in turn i.
+static int take_turns(Bench *b, const TorTuneChoice *choices, int count, double estimate_ms,
+                      double times[3][TURNS]) {
+    // A turn is long against the clock, and all turns against the limit.
+    int runs = (int)TOR_MAX(TOR_MIN(0.5 / estimate_ms, 1000), 1), turn = 0;
+    double start = tor_now(), most_ms = 3 * count * b->settings->max_ms;
+    for (; turn < TURNS && (turn < 3 || (tor_now() - start) * 1e3 < most_ms); turn++)
+        for (int i = 0; i < count; i++) {
+            if (prepare(b, &choices[i]) != TOROID_OK) return 0;
+            times[i][turn] = timed(b, 1, 0, runs, INFINITY);
+            if (b->busy) return 0;
+        }
+    return turn;
+}
+
+/// Replaces Default by the better of two, if that is faster by more than the turns' noise.
+static void settle(Bench *b, const TorTuneChoice *best, int count, TorTuned *out) {
+    TorTuneChoice choices[3] = {{0}};
+    double times[3][TURNS], ratios[TURNS], away[TURNS];
+    for (int i = 0; i < count; i++) choices[1 + i] = best[i];
+    int turns = take_turns(b, choices, 1 + count, out->default_ms, times);
+    if (!turns) return;
+    double least = 1;
+    for (int i = 1; i <= count; i++) {
+        for (int k = 0; k < turns; k++) ratios[k] = times[i][k] / times[0][k];
+        double ratio = tor_tune_median(ratios, turns);
+        for (int k = 0; k < turns; k++) away[k] = fabs(ratios[k] - ratio);
+        // Two standard errors of a median, by the median distance from it.
+        double noise = 2 * 1.25 * 1.48 * tor_tune_median(away, turns) / sqrt(turns);
+        if (ratio < least && ratio < 1 - TOR_MAX(LEAST_GAIN, noise))
+            least = ratio, out->choice = choices[i];
+    }
+    out->default_ms = tor_tune_median(times[0], turns);
+    out->ms = least * out->default_ms;
+}
+
+static ToroidStatus choose(Bench *b, TorTuned *out) {
+    const TorTuneChoice none = {0};
+    TorTuneList list = {.count = 0};
+    TorTuneChoice best[2];
+    double best_ms[2] = {INFINITY, INFINITY};
+    TOR_TRY(prepare(b, &none));
+    b->t->candidates(b->problem, b->threads, &list);
+    TOR_TRY(checked(b, true));
+    out->ms = out->default_ms = timed_long(b);
+    out->tried = list.count;
+    for (int i = 0; i < list.count && !b->busy; i++) {
+        double ms = candidate_ms(b, &list.choice[i], TOR_MIN(best_ms[0], out->default_ms), out);
+        if (ms < best_ms[0]) {
+            best_ms[1] = best_ms[0], best[1] = best[0];
+            best_ms[0] = ms, best[0] = list.choice[i];
+        } else if (ms < best_ms[1]) {
+            best_ms[1] = ms, best[1] = list.choice[i];
+        }
+    }
+    int count = (best_ms[0] < INFINITY) + (best_ms[1] < INFINITY);
+    if (count && !b->busy) settle(b, best, count, out);
+    return b->busy ? tor_refuse("the pool serves another run") : TOROID_OK;
+}
+
+ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int threads,
+                              const TorTuneSettings *settings, TorTuned *out) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    *out = (TorTuned){0};
+    TorArena *arena;
+    TOR_TRY(tor_arena_create(&arena));
+    Bench b = {.t = t, .threads = threads, .settings = settings};
+    b.problem = t->copy(problem, arena);
+    int64_t rotating = settings->rotating_bytes;
+    if (rotating < 0) rotating = (int64_t)tor_cpu_l3() * 5 / 4;
+    pthread_mutex_lock(&lock);
+    ToroidStatus status =
+        b.problem ? tor_tune_memory_create(&b.memory, t, b.problem, rotating) : tor_no_memory();
+    if (status == TOROID_OK) status = choose(&b, out);
+    pthread_mutex_unlock(&lock);
+    tor_tune_answer_free(&b.answer);
+    tor_tune_memory_free(&b.memory);
+    tor_region_destroy(&b.scratch);
+    tor_region_destroy(&b.shared);
+    tor_arena_destroy(&arena);
+    return status;
+}
+
+// ---------------------------------------------------------------- rows of a file
+
+bool tor_tune_params(const TorTunable *t, const void *problem, int threads,
+                     char params[TOR_TUNE_PARAMS]) {
+    TorText text = tor_text_fixed(params, TOR_TUNE_PARAMS);
+    t->put(problem, &text);
+    tor_text_put(&text, ";threads=%d", threads);
+    return !text.full;
+}
+
+/// Takes the number of threads off the end of params.
+static bool split_threads(char *params, int *threads) {
+    static const char name[] = ";threads=";
+    char *at = strstr(params, name), *end;
+    if (!at) return false;
+    long value = strtol(at + sizeof name - 1, &end, 10);
+    *at = 0;
+    *threads = (int)value;
+    return !*end && value >= 1 && value <= 4096;
+}
+
+ToroidStatus tor_tune_row(const char *op, const char *params, TorTuneResult *best,
+                          double *default_ms) {
+    *best = (TorTuneResult){.mean_ms = -1};
+    const TorTunable *t = tor_tunable_find(op);
+    if (!t) return tor_invalid("no operator %s can be tuned", op);
+    if (strlen(params) >= sizeof best->params) return tor_invalid("params are too long");
+    char problem_text[TOR_TUNE_PARAMS];
+    int threads;
+    strcpy(problem_text, params);
+    if (!split_threads(problem_text, &threads))
+        return tor_invalid("params %s: no number of threads", params);
+    TorArena *arena;
+    TOR_TRY(tor_arena_create(&arena));
+    void *problem;
+    TorTuned tuned;
+    TorTuneSettings settings = tor_tune_settings();
+    ToroidStatus status = t->parse(problem_text, arena, &problem);
+    if (status == TOROID_OK) status = tor_tune_problem(t, problem, threads, &settings, &tuned);
+    if (status == TOROID_OK) {
+        tor_text_add(&(TorText){.text = best->op, .capacity = sizeof best->op, .fixed = true}, op);
+        strcpy(best->params, params);
+        tor_choice_print(t, &tuned.choice, best->solution, sizeof best->solution);
+        best->mean_ms = tuned.ms;
+        *default_ms = tuned.default_ms;
+    }
+    tor_arena_destroy(&arena);
+    return status;
+}
