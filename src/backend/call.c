@@ -129,7 +129,7 @@ static ToroidStatus begin(TorCall *call, const TorCallInput *inputs) {
             call->inputs[exe->prologue.results[r].input].data =
                 tor_frozen_data(call->set->entries[r]);
     }
-    TOR_TRY(tor_context_begin(call->context, call->inputs));
+    TOR_TRY(tor_context_begin(call->context, call->inputs, call->threads));
     for (size_t i = exe->n_static_checks; i < exe->n_checks; i++)
         TOR_TRY(check_input(exe, call->inputs, &exe->checks[i],
                             tor_context_int(call->context, exe->checks[i].expected)));

@@ -119,7 +119,7 @@ static ToroidStatus compute(TorCall *call, size_t r, void *data) {
     for (uint32_t i = 0; i < result->n_sources; i++) inputs[i] = call->inputs[result->sources[i]];
     TorContext *context = NULL;
     ToroidStatus status = tor_context_create(&context, exe->prologue_plans[r]);
-    if (status == TOROID_OK) status = tor_context_begin(context, inputs);
+    if (status == TOROID_OK) status = tor_context_begin(context, inputs, 0);
     if (status == TOROID_OK) {
         tor_context_outputs(context)[0].data = data;
         status = tor_context_run(context, call->threads, NULL, false);

@@ -1,14 +1,11 @@
 // Binding a skeleton to sizes, and running it.
 #include <string.h>
 
+#include "plan/choices.h"
 #include "plan/memory.h"
 #include "plan/step.h"
 #include "plan/watch.h"
-
-typedef struct {
-    uint32_t input;
-    int what;  // see tor_int_asks()
-} Leaf;
+#include "tune/results.h"
 
 struct TorContext {
     TorPlan *plan;
@@ -16,7 +13,7 @@ struct TorContext {
     bool bound;
     uint64_t binds;
     int64_t *ints;
-    Leaf *leaves;          ///< what the integers ask of the inputs
+    TorLeaf *leaves;       ///< what the integers ask of the inputs
     int64_t *leaf_values;  ///< at the last bind
     size_t n_leaves;
     uint8_t *args;
@@ -32,6 +29,11 @@ struct TorContext {
     TorPlanOutput *outputs;
     int error;           ///< raised by kernels
     TorTraceMark trace;  ///< where a recording has the steps
+    // The tuner's part. Memory for it is there once its switches are on.
+    TorTuneAsk ask;     ///< what they said at the last bind
+    uint64_t settings;  ///< version of the settings that `ask` goes by
+    TorChoices *choices;
+    uint8_t *bucket_args;  ///< of the problems that stand for their buckets
 };
 
 static void *need(size_t count, size_t bytes) { return tor_alloc_zero(count * bytes + 1); }
@@ -46,8 +48,8 @@ ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
     c->leaves = need(n_ints, sizeof *c->leaves);
     c->leaf_values = need(n_ints, sizeof *c->leaf_values);
     c->args = need(plan->args_bytes, 1);
-    c->calls = need(plan->n_steps * TOR_STEP_REGIONS, sizeof *c->calls);
-    c->call_step = need(plan->n_steps * TOR_STEP_REGIONS, sizeof *c->call_step);
+    c->calls = need(plan->n_steps * TOR_REGION_CALLS, sizeof *c->calls);
+    c->call_step = need(plan->n_steps * TOR_REGION_CALLS, sizeof *c->call_step);
     c->storage_bytes = need(plan->n_storages, sizeof *c->storage_bytes);
     c->storage_at = need(plan->n_storages, sizeof *c->storage_at);
     c->gaps = need(plan->n_storages + 2, sizeof *c->gaps);
@@ -61,7 +63,7 @@ ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
     for (uint32_t i = 0; i < n_ints; i++) {
         const TorInt *x = tor_int_get(plan->g, i);
         int what;
-        if (tor_int_asks(x, &what)) c->leaves[c->n_leaves++] = (Leaf){x->a, what};
+        if (tor_int_asks(x, &what)) c->leaves[c->n_leaves++] = (TorLeaf){x->a, what};
     }
     for (size_t i = 0; i < plan->n_pointers; i++) {
         TorStorageKind kind = plan->storages[plan->pointers[i].storage].kind;
@@ -84,6 +86,7 @@ ToroidStatus tor_context_create(TorContext **out, TorPlan *plan) {
         else if (storage->number != plan->output_of[k])
             o->from_output = storage->number;
     }
+    c->settings = UINT64_MAX;
     *out = c;
     return TOROID_OK;
 }
@@ -93,7 +96,8 @@ void tor_context_destroy(TorContext **context) {
     TorContext *c = *context;
     void *blocks[] = {c->ints,  c->leaves,    c->leaf_values,   c->args,
                       c->calls, c->call_step, c->storage_bytes, c->storage_at,
-                      c->gaps,  c->moving,    c->outputs};
+                      c->gaps,  c->moving,    c->outputs,       c->bucket_args};
+    tor_choices_destroy(&c->choices);
     for (size_t i = 0; i < TOR_COUNT_OF(blocks); i++) tor_free(blocks[i]);
     tor_region_destroy(&c->arena);
     tor_region_destroy(&c->scratch);
@@ -158,17 +162,50 @@ static void set_fixed_pointers(TorContext *c) {
     }
 }
 
+/// What the switches say now for `threads`; they are read again only where something may have
+/// changed.
+static TorTuneAsk ask_now(TorContext *c, int threads) {
+    TorTuneAsk none = {0};
+    if (!threads || c->plan->reference) return none;
+    uint64_t settings = tor_tune_settings_version();
+    TorTuneAsk now = c->ask;
+    if (settings != c->settings || tor_tune_asks(&c->ask))
+        now = tor_tune_ask(c->plan->tune, threads);
+    c->settings = settings;
+    return now;
+}
+
+/// Points a binder at the choices of this bind. Without memory for them all steps take Default.
+static void take_choices(TorContext *c, TorBinder *b, TorTuneChoice **choices) {
+    const TorPlan *plan = c->plan;
+    if (!tor_tune_asks(&c->ask)) return;
+    if (!c->choices) {
+        c->bucket_args = need(plan->args_bytes, 1);
+        if (!c->bucket_args || tor_choices_create(&c->choices, plan->g, plan->n_steps, c->leaves,
+                                                  c->n_leaves) != TOROID_OK)
+            return;
+    }
+    bool known;
+    *choices = tor_choices_take(c->choices, c->inputs, &c->ask, &known);
+    if (known) return;
+    b->ask = &c->ask;
+    b->bucket_ints = tor_choices_ints(c->choices, c->ints);
+}
+
 static ToroidStatus bind(TorContext *c) {
     TorPlan *plan = c->plan;
     c->bound = false;
     TOR_TRY(tor_int_eval(plan->g, leaf_value, c, c->ints));
+    TorBinder common = {.ints = c->ints, .error = &c->error, .reference = plan->reference};
+    TorTuneChoice *choices = NULL;
+    take_choices(c, &common, &choices);
     c->n_calls = c->scratch_bytes = c->shared_bytes = 0;
     for (size_t i = 0; i < plan->n_steps; i++) {
         const TorStep *step = &plan->steps[i];
-        TorBinder b = {.ints = c->ints,
-                       .args = c->args + step->args_at,
-                       .error = &c->error,
-                       .reference = plan->reference};
+        TorBinder b = common;
+        b.args = c->args + step->args_at;
+        b.choice = choices ? &choices[i] : NULL;
+        if (b.ask && b.bucket_ints != b.ints) b.bucket_args = c->bucket_args + step->args_at;
         step->kind->bind(step->data, &b);
         for (int k = 0; k < b.n_calls; k++) {
             c->call_step[c->n_calls] = (uint32_t)i;
@@ -192,12 +229,17 @@ static ToroidStatus bind(TorContext *c) {
     }
     c->bound = true;
     c->binds++;
+    // What was tuned meanwhile is in use already.
+    if (c->ask.use) c->ask.generation = tor_results_generation();
+    if (common.ask) tor_choices_asked(c->choices, &c->ask);
     return TOROID_OK;
 }
 
-ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs) {
+ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs, int threads) {
     c->inputs = inputs;
-    bool same = c->bound;
+    TorTuneAsk ask = ask_now(c, threads);
+    bool same = c->bound && tor_tune_holds(&c->ask, &ask);
+    c->ask = ask;
     for (size_t i = 0; i < c->n_leaves; i++) {
         int64_t value = leaf_value(c, c->leaves[i].input, c->leaves[i].what);
         same &= value == c->leaf_values[i];

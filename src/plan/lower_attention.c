@@ -1,8 +1,8 @@
 // Steps of the attention family.
 #include <string.h>
 
-#include "kernels/attention/contract.h"
 #include "plan/step.h"
+#include "tune/families.h"
 
 typedef struct {
     TorDim b, h, g, m, n, d, e;
@@ -17,10 +17,9 @@ static void attention_ref_range(const void *args, int64_t begin, int64_t end, vo
     tor_attention_ref(args, scratch);
 }
 
-static void bind_attention(const void *data, TorBinder *b) {
+static void fill(const void *data, const int64_t *ints, void *problem) {
     const AttentionData *t = data;
-    TorAttentionArgs *args = b->args;
-    const int64_t *ints = b->ints;
+    TorAttentionArgs *args = problem;
     args->b = ints[t->b];
     args->h = ints[t->h];
     args->g = ints[t->g];
@@ -37,12 +36,13 @@ static void bind_attention(const void *data, TorBinder *b) {
     args->causal = t->causal;
     args->nan_rows = t->nan_rows;
     args->scale = t->scale;
+}
+
+static void bind_attention(const void *data, TorBinder *b) {
+    const TorAttentionArgs *args = b->args;
+    fill(data, b->ints, b->args);
     if (tor_bind_reference(b, attention_ref_range, (size_t)args->n * sizeof(double))) return;
-    tor_attention_bind(args);
-    b->scratch_bytes = args->scratch_bytes;
-    b->shared_bytes = args->partial_bytes;
-    tor_bind_region(b, tor_attention_run, args, args->items);
-    if (args->combine_items) tor_bind_region(b, tor_attention_combine, args, args->combine_items);
+    tor_bind_tunable_args(b, &tor_tunable_attention, fill, data);
 }
 
 static const char *attention_kernel(const void *args) {

@@ -1,17 +1,9 @@
 // Steps of the conv family. One and two spatial dims get leading ones.
 #include <string.h>
 
-#include "kernels/conv/contract.h"
 #include "plan/epilogue.h"
 #include "plan/spatial.h"
-
-typedef struct {
-    TorConvArgs conv;
-    TorEpilogue epilogue;
-    TorGemmArgs gemm;        ///< for other types than float32
-    TorConvPackArgs weight;  ///< for the oracle, which packs nothing
-    TorDtype dtype;
-} ConvStepArgs;
+#include "tune/families.h"
 
 /// A weight as it is, not packed.
 typedef struct {
@@ -25,6 +17,7 @@ typedef struct {
     TorDtype dtype;
     TorConvArgs fixed;  ///< what is known at compile time
     WeightData weight;  ///< unless packed
+    bool has_bias;
     TorDim batch, in[3], out[3], x_stride[5], y_stride[5];
     TorEpilogueData epilogue;
 } ConvData;
@@ -62,41 +55,45 @@ static ToroidStatus lower_weight(TorPlan *plan, const TorNode *node, const TorVa
 
 static void conv_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
     (void)begin, (void)end, (void)scratch;
-    const ConvStepArgs *step = args;
+    const TorConvProblem *step = args;
     tor_conv_run_ref(&step->conv, &step->weight, step->dtype);
 }
 
-static void bind_conv(const void *data, TorBinder *b) {
+static void fill(const void *data, const int64_t *ints, void *problem) {
     const ConvData *d = data;
-    ConvStepArgs *step = b->args;
+    TorConvProblem *step = problem;
     TorConvArgs *args = &step->conv;
-    const int64_t *ints = b->ints;
     *args = d->fixed;
+    step->has_bias = d->has_bias;
     args->batch = ints[d->batch];
     tor_bind_dims(ints, d->in, 3, args->in_size);
     tor_bind_dims(ints, d->out, 3, args->out_size);
     tor_bind_dims(ints, d->x_stride, 5, args->x_stride);
     tor_bind_dims(ints, d->y_stride, 5, args->y_stride);
+    args->epilogue = tor_bind_epilogue(&d->epilogue, ints, &step->epilogue);
+}
+
+static void bind_conv(const void *data, TorBinder *b) {
+    const ConvData *d = data;
+    TorConvProblem *step = b->args;
+    fill(data, b->ints, step);
     if (b->reference) {
         step->dtype = d->dtype;
-        bind_weight(&d->weight, ints, &step->weight);
+        bind_weight(&d->weight, b->ints, &step->weight);
     }
     if (tor_bind_reference(b, conv_ref_range, 0)) return;
     if (d->dtype != TOR_float32) {
         memset(&step->gemm, 0, sizeof step->gemm);
-        tor_conv_typed_bind(args, &step->gemm, d->dtype);
+        tor_conv_typed_bind(&step->conv, &step->gemm, d->dtype);
         b->scratch_bytes = step->gemm.scratch_bytes;
         tor_bind_region(b, tor_gemm_typed_run, &step->gemm, step->gemm.items);
         return;
     }
-    args->epilogue = tor_bind_epilogue(&d->epilogue, ints, &step->epilogue);
-    tor_conv_bind(args);
-    b->scratch_bytes = args->scratch_bytes;
-    tor_bind_region(b, tor_conv_run, args, args->items);
+    tor_bind_tunable_args(b, &tor_tunable_conv, fill, data);
 }
 
 static const char *conv_kernel(const void *args) {
-    const ConvStepArgs *step = args;
+    const TorConvProblem *step = args;
     if (step->gemm.typed) return step->gemm.typed->name;
     return step->conv.row ? step->conv.row->name : NULL;
 }
@@ -104,7 +101,7 @@ static const char *conv_kernel(const void *args) {
 static const TorStepKind conv_kind = {
     .name = "conv", .bind = bind_conv, .kernel = conv_kernel, .reference = "tor_conv_run_ref"};
 
-#define GEMM(field) (offsetof(ConvStepArgs, gemm) + offsetof(TorGemmArgs, field))
+#define GEMM(field) (offsetof(TorConvProblem, gemm) + offsetof(TorGemmArgs, field))
 
 /// Points the last step at x, weight, bias and y, which lie where its kernel or the oracle reads
 /// them.
@@ -115,9 +112,10 @@ static ToroidStatus pointers(TorPlan *plan, const TorNode *node, bool packed, bo
     TOR_TRY(tor_plan_view(plan, tor_in(node, 1), &weight));
     TOR_TRY(tor_plan_view(plan, node->outputs[0], &y));
     TOR_TRY(tor_step_pointer(plan, &x, offsetof(TorConvArgs, x)));
-    size_t weight_at = !packed ? offsetof(ConvStepArgs, weight) + offsetof(TorConvPackArgs, weight)
-                       : gemm  ? GEMM(b)
-                               : offsetof(TorConvArgs, packed);
+    size_t weight_at = !packed
+                           ? offsetof(TorConvProblem, weight) + offsetof(TorConvPackArgs, weight)
+                       : gemm ? GEMM(b)
+                              : offsetof(TorConvArgs, packed);
     TOR_TRY(tor_step_pointer(plan, &weight, weight_at));
     if (has_bias) {
         TOR_TRY(tor_plan_view(plan, tor_in(node, 2), &bias));
@@ -140,9 +138,10 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_plan_view(plan, x, &from));
     TOR_TRY(tor_plan_view(plan, out, &to));
     ConvData *d;
-    TOR_TRY(tor_step_add(plan, &conv_kind, node, sizeof *d, sizeof(ConvStepArgs), &d));
+    TOR_TRY(tor_step_add(plan, &conv_kind, node, sizeof *d, sizeof(TorConvProblem), &d));
     TorConvArgs *f = &d->fixed;
     d->dtype = x->dtype;
+    d->has_bias = has_bias;
     if (!tor_int_known(g, x->dim[1], &f->in_channels))
         return tor_refuse("conv: the number of channels is not known");
     f->groups = tor_attr_int(node, TOR_ATTR_groups, 1);
@@ -166,7 +165,7 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     const char *reason = NULL;
     if (!tor_conv_supported(f, &reason)) return tor_refuse("%s", reason);
     TOR_TRY(pointers(plan, node, packed, has_bias));
-    return tor_lower_epilogue(plan, node, 2 + has_bias, 1, 0, offsetof(ConvStepArgs, epilogue),
+    return tor_lower_epilogue(plan, node, 2 + has_bias, 1, 0, offsetof(TorConvProblem, epilogue),
                               &d->epilogue);
 }
 

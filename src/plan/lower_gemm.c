@@ -1,20 +1,14 @@
 // linear, matmul and the packing of weights: steps of the gemm family.
 #include <string.h>
 
-#include "kernels/gemm/contract.h"
 #include "passes/layout.h"
 #include "plan/epilogue.h"
-
-typedef struct {
-    TorGemmArgs gemm;
-    TorEpilogue epilogue;
-    TorDtype dtype;
-} GemmStepArgs;
+#include "tune/families.h"
 
 typedef struct {
     TorDim m, n, k, a_row, a_col, b_row, b_col, c_row;
     TorDtype dtype;
-    bool packed;
+    bool packed, has_bias;
     int batch_rank;
     TorDim batch[TOR_GEMM_BATCH_RANK], a_batch[TOR_GEMM_BATCH_RANK], b_batch[TOR_GEMM_BATCH_RANK],
         c_batch[TOR_GEMM_BATCH_RANK];
@@ -23,20 +17,21 @@ typedef struct {
 
 static void gemm_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
     (void)begin, (void)end;
-    tor_gemm_run_ref(&((const GemmStepArgs *)args)->gemm, scratch);
+    tor_gemm_run_ref(&((const TorGemmProblem *)args)->gemm, scratch);
 }
 
 static void typed_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
     (void)begin, (void)end, (void)scratch;
-    const GemmStepArgs *step = args;
+    const TorGemmProblem *step = args;
     tor_gemm_typed_run_ref(&step->gemm, step->dtype);
 }
 
-static TorGemmArgs *fill(const GemmData *d, const TorBinder *b) {
-    GemmStepArgs *step = b->args;
+static void fill(const void *data, const int64_t *ints, void *problem) {
+    const GemmData *d = data;
+    TorGemmProblem *step = problem;
     TorGemmArgs *args = &step->gemm;
-    const int64_t *ints = b->ints;
     step->dtype = d->dtype;
+    step->has_bias = d->has_bias;
     args->m = ints[d->m];
     args->n = ints[d->n];
     args->k = ints[d->k];
@@ -52,33 +47,26 @@ static TorGemmArgs *fill(const GemmData *d, const TorBinder *b) {
     tor_bind_dims(ints, d->b_batch, d->batch_rank, args->b_batch);
     tor_bind_dims(ints, d->c_batch, d->batch_rank, args->c_batch);
     args->epilogue = tor_bind_epilogue(&d->epilogue, ints, &step->epilogue);
-    args->kernel = NULL;
-    args->typed = NULL;
-    args->mc = args->nc = args->kc = 0;
-    return args;
 }
 
 static void bind_typed(const void *data, TorBinder *b) {
-    const GemmData *d = data;
-    TorGemmArgs *args = fill(d, b);
+    TorGemmArgs *args = &((TorGemmProblem *)b->args)->gemm;
+    fill(data, b->ints, b->args);
     if (tor_bind_reference(b, typed_ref_range, 0)) return;
-    tor_gemm_typed_bind(args, d->dtype);
+    args->typed = NULL;
+    tor_gemm_typed_bind(args, ((const GemmData *)data)->dtype);
     b->scratch_bytes = args->scratch_bytes;
     tor_bind_region(b, tor_gemm_typed_run, args, args->items);
 }
 
 static void bind_gemm(const void *data, TorBinder *b) {
-    TorGemmArgs *args = fill(data, b);
+    fill(data, b->ints, b->args);
     if (tor_bind_reference(b, gemm_ref_range, 0)) return;
-    tor_gemm_bind(args);
-    b->scratch_bytes = args->scratch_bytes;
-    b->shared_bytes = args->shared_bytes;
-    tor_bind_region(b, tor_gemm_run, args, args->items);
-    if (args->join_items) tor_bind_region(b, tor_gemm_join_run, args, args->join_items);
+    tor_bind_tunable_args(b, &tor_tunable_gemm, fill, data);
 }
 
 static const char *gemm_kernel(const void *args) {
-    const TorGemmArgs *gemm = &((const GemmStepArgs *)args)->gemm;
+    const TorGemmArgs *gemm = &((const TorGemmProblem *)args)->gemm;
     return gemm->typed ? gemm->typed->name : gemm->kernel ? gemm->kernel->name : NULL;
 }
 
@@ -93,7 +81,7 @@ static const TorStepKind *kind_of(TorDtype dtype) {
     return dtype == TOR_float32 ? &gemm_kind : &typed_kind;
 }
 
-#define FIELD(name) (offsetof(GemmStepArgs, gemm) + offsetof(TorGemmArgs, name))
+#define FIELD(name) (offsetof(TorGemmProblem, gemm) + offsetof(TorGemmArgs, name))
 
 static ToroidStatus pointers(TorPlan *plan, const TorView *a, const TorView *b, const TorView *c,
                              bool epilogue) {
@@ -114,7 +102,7 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_plan_view(plan, w, &b));
     TOR_TRY(tor_plan_view(plan, out, &c));
     GemmData *d;
-    TOR_TRY(tor_step_add(plan, kind_of(x->dtype), node, sizeof *d, sizeof(GemmStepArgs), &d));
+    TOR_TRY(tor_step_add(plan, kind_of(x->dtype), node, sizeof *d, sizeof(TorGemmProblem), &d));
     d->dtype = x->dtype;
     int last = x->rank - 1;
     TorDim zero = tor_int_const(g, 0);
@@ -133,12 +121,13 @@ ToroidStatus tor_lower_linear(TorPlan *plan, const TorNode *node) {
         d->b_col = b.stride[trans];
     }
     TOR_TRY(pointers(plan, &a, &b, &c, tor_attr(node, TOR_ATTR_epilogue)));
+    d->has_bias = has_bias;
     if (has_bias) {
         TorView bias;
         TOR_TRY(tor_plan_view(plan, tor_in(node, 2), &bias));
         TOR_TRY(tor_step_pointer(plan, &bias, FIELD(bias)));
     }
-    return tor_lower_epilogue(plan, node, 2 + has_bias, last, 0, offsetof(GemmStepArgs, epilogue),
+    return tor_lower_epilogue(plan, node, 2 + has_bias, last, 0, offsetof(TorGemmProblem, epilogue),
                               &d->epilogue);
 }
 
@@ -152,7 +141,7 @@ ToroidStatus tor_lower_matmul(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_plan_view(plan, tor_in(node, 1), &b));
     TOR_TRY(tor_plan_view(plan, out, &c));
     GemmData *d;
-    TOR_TRY(tor_step_add(plan, kind_of(x->dtype), node, sizeof *d, sizeof(GemmStepArgs), &d));
+    TOR_TRY(tor_step_add(plan, kind_of(x->dtype), node, sizeof *d, sizeof(TorGemmProblem), &d));
     d->dtype = x->dtype;
     d->m = x->dim[batch];
     d->k = x->dim[batch + 1];
@@ -168,7 +157,7 @@ ToroidStatus tor_lower_matmul(TorPlan *plan, const TorNode *node) {
     memcpy(d->b_batch, b.stride, (size_t)batch * sizeof(TorDim));
     memcpy(d->c_batch, c.stride, (size_t)batch * sizeof(TorDim));
     TOR_TRY(pointers(plan, &a, &b, &c, tor_attr(node, TOR_ATTR_epilogue)));
-    return tor_lower_epilogue(plan, node, 2, rank - 1, batch, offsetof(GemmStepArgs, epilogue),
+    return tor_lower_epilogue(plan, node, 2, rank - 1, batch, offsetof(TorGemmProblem, epilogue),
                               &d->epilogue);
 }
 

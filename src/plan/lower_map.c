@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "kernels/pointwise/contract.h"
 #include "plan/step.h"
+#include "tune/families.h"
 
 typedef struct {
     TorPrepared prepared;
@@ -15,27 +15,42 @@ typedef struct {
 
 TOR_REFERENCE_RUN(tor_map_run_ref)
 
+static void fill(const MapData *m, const int64_t *ints, TorMapArgs *args, TorMapProblem *p) {
+    p->prepared = &m->prepared;
+    p->args = args;
+    p->rank = m->rank;
+    p->row_rank = m->row_rank;
+    tor_bind_dims(ints, m->size, m->rank, p->size);
+    for (int i = 0; i < m->n_operands; i++)
+        tor_bind_dims(ints, m->stride[i], m->rank, p->stride[i]);
+}
+
+/// The arguments as the oracle reads them, dims not merged.
+static void bind_oracle(const TorMapProblem *p, int n_operands, TorMapArgs *args) {
+    args->program = p->prepared->program;
+    args->rank = p->rank;
+    args->row_rank = p->row_rank;
+    memcpy(args->size, p->size, (size_t)p->rank * sizeof *p->size);
+    memcpy(args->stride, p->stride, (size_t)n_operands * sizeof *p->stride);
+}
+
 static void bind_map(const void *data, TorBinder *b) {
     const MapData *m = data;
     TorMapArgs *args = b->args;
-    int64_t size[TOR_MAP_RANK], stride[TOR_MAP_OPERANDS][TOR_MAP_RANK];
-    tor_bind_dims(b->ints, m->size, m->rank, size);
-    for (int i = 0; i < m->n_operands; i++)
-        tor_bind_dims(b->ints, m->stride[i], m->rank, stride[i]);
-    if (b->reference) {
-        args->program = m->prepared.program;
-        args->rank = m->rank;
-        args->row_rank = m->row_rank;
+    TorMapProblem problem, bucket;
+    fill(m, b->ints, args, &problem);
+    if (b->reference) bind_oracle(&problem, m->n_operands, args);
+    if (tor_bind_reference(b, tor_map_run_ref_range, 0)) {
         args->error = b->error;
-        memcpy(args->size, size, (size_t)m->rank * sizeof *size);
-        memcpy(args->stride, stride, (size_t)m->n_operands * sizeof *stride);
+        return;
     }
-    if (tor_bind_reference(b, tor_map_run_ref_range, 0)) return;
-    tor_map_bind(args, &m->prepared, m->rank, m->row_rank, size,
-                 (const int64_t(*)[TOR_MAP_RANK])stride);
+    const TorMapProblem *asked = &problem;
+    if (b->bucket_args) {
+        fill(m, b->bucket_ints, b->bucket_args, &bucket);
+        asked = &bucket;
+    }
+    tor_bind_tunable(b, &tor_tunable_map, &problem, asked);
     args->error = b->error;
-    b->scratch_bytes = args->scratch_bytes;
-    tor_bind_region(b, tor_map_run, args, args->items);
 }
 
 /// The one thing that a program raises.

@@ -286,6 +286,8 @@ void tor_plan_set_ranges(TorPlan *plan, TorRangeHook hook, void *user) {
     plan->ranges_user = user;
 }
 
+void tor_plan_set_tune(TorPlan *plan, bool tune) { plan->tune = tune; }
+
 int tor_plan_output_count(const TorPlan *plan) { return plan->n_returned; }
 size_t tor_plan_step_count(const TorPlan *plan) { return plan->n_steps; }
 

@@ -57,6 +57,8 @@ void tor_plan_set_external(TorPlan *plan, TorExternalFn fn, void *user);
 /// Hears of each step of the runs that ask for it: its name when it begins, NULL when it ended.
 typedef void (*TorRangeHook)(void *user, void *token, const char *name);
 void tor_plan_set_ranges(TorPlan *plan, TorRangeHook hook, void *user);
+/// Known results of tuning are used, whatever the switches of the process say.
+void tor_plan_set_tune(TorPlan *plan, bool tune);
 int tor_plan_output_count(const TorPlan *plan);  ///< outputs that are returned, in order
 size_t tor_plan_step_count(const TorPlan *plan);
 /// Bytes of the only output of a plan without dynamic sizes (a prologue result).
@@ -65,8 +67,8 @@ ToroidStatus tor_plan_result_bytes(TorPlan *plan, size_t *bytes);
 ToroidStatus tor_context_create(TorContext **out, TorPlan *plan);
 void tor_context_destroy(TorContext **context);
 /// Reads sizes, binds if any changed, and describes the outputs. `inputs` is borrowed until the run
-/// ends.
-ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs);
+/// ends. Where the tuner is on, the kernels are those for `threads`; 0: it is left out.
+ToroidStatus tor_context_begin(TorContext *c, const TorPlanInput *inputs, int threads);
 TorPlanOutput *tor_context_outputs(TorContext *c);
 /// An integer of the graph, by the sizes of the last begin.
 int64_t tor_context_int(const TorContext *c, TorDim dim);

@@ -5,6 +5,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "plan/plan.h"
+#include "tune/choose.h"
 
 /// A strided part of a storage.
 typedef struct {
@@ -40,22 +41,18 @@ typedef struct {
     size_t element;  ///< bytes
 } TorPointer;
 
-/// One parallel region of a step. A NULL `run` is an external node.
-typedef struct {
-    TorRangeFn run;
-    const void *args;
-    int64_t items;
-} TorRegionCall;
-
-enum { TOR_STEP_REGIONS = 2 };
-
 /// What a bind function sees and fills.
 typedef struct {
-    const int64_t *ints;  ///< the graph's integers
-    void *args;           ///< of the step; cleared when the context was made, kept between binds
-    int *error;           ///< a kernel may raise it: see TorStepKind.raised
-    bool reference;       ///< the family's oracle is wanted, not a kernel
-    TorRegionCall calls[TOR_STEP_REGIONS];
+    const int64_t *ints;    ///< the graph's integers
+    void *args;             ///< of the step; cleared when the context was made, kept between binds
+    int *error;             ///< a kernel may raise it: see TorStepKind.raised
+    bool reference;         ///< the family's oracle is wanted, not a kernel
+    TorTuneChoice *choice;  ///< of the step; NULL: Default
+    // Not NULL: the choice is still to be found out, for the problem that stands for its bucket.
+    const TorTuneAsk *ask;
+    const int64_t *bucket_ints;
+    void *bucket_args;                      ///< NULL: that problem is the step's own
+    TorRegionCall calls[TOR_REGION_CALLS];  ///< a NULL `run` is an external node
     int n_calls;
     size_t scratch_bytes;  ///< a thread
     size_t shared_bytes;   ///< workspace for all threads of the step
@@ -84,6 +81,7 @@ struct TorStep {
 
 struct TorPlan {
     uint64_t number;  ///< unique in the process
+    bool tune;        ///< known results are used, whatever the switches of the process say
     TorGraph *g;
     bool reference;  ///< every step by its family's oracle
     TorArena *arena;
@@ -123,6 +121,14 @@ ToroidStatus tor_step_pointer(TorPlan *plan, const TorView *view, size_t field);
 void tor_step_writes(TorPlan *plan, const TorView *to, int rank, const TorDim *size);
 /// The last step needs a workspace; `field` of its arguments takes it.
 void tor_step_shared(TorPlan *plan, size_t field);
+
+/// Binds `problem` (tune/families.h) with the choice that the tuner knows for `asked`, or finds out
+/// now: the same problem, or the one that stands for its bucket.
+void tor_bind_tunable(TorBinder *b, const TorTunable *t, void *problem, const void *asked);
+/// The same for a problem that is the step's arguments, which `fill` fills for any integers.
+void tor_bind_tunable_args(TorBinder *b, const TorTunable *t,
+                           void (*fill)(const void *data, const int64_t *ints, void *args),
+                           const void *data);
 
 /// Adds region `run` to a binder.
 static inline void tor_bind_region(TorBinder *b, TorRangeFn run, const void *args, int64_t items) {

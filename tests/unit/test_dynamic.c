@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "../support/exe.h"
+#include "tune/settings.h"
 
 /// A decoder's step over a sequence of any length, with a cache of any length.
 static void build(int64_t length, int64_t cache) {
@@ -250,6 +251,23 @@ static int by_size(const void *a, const void *b) {
 }
 
 // Prints what a bind of some 500 steps (504 of them) takes; says nothing about right or wrong.
+static void time_binds(TorExecutable *exe, Tensor *t, const char *tuner) {
+    static double us[4000];
+    for (int i = 0; i < 4000; i++) {
+        TorCall *call;
+        t->size[1] = 1 + i * 13 % 200, t->stride[0] = 32 * t->size[1];
+        double start_us = now_us();
+        MUST(begin(exe, &call));
+        us[i] = now_us() - start_us;
+        tor_exe_end(&call);
+    }
+    qsort(us, 4000, sizeof us[0], by_size);
+    TorExeStats stats;
+    tor_exe_stats(exe, &stats);
+    print_message("bind of %d steps, tuner %s: median %.1f us, fastest %.1f us\n", (int)stats.steps,
+                  tuner, us[2000], us[0]);
+}
+
 static void test_bind_time(void **state) {
     (void)state;
     Tensor *t = FLOATS("1 8 32");
@@ -283,20 +301,13 @@ static void test_bind_time(void **state) {
     }
     OUTPUTS(x);
     TorExecutable *exe = compile();
-    static double us[4000];
-    for (int i = 0; i < 4000; i++) {
-        TorCall *call;
-        t->size[1] = 1 + i * 13 % 200, t->stride[0] = 32 * t->size[1];
-        double start_us = now_us();
-        MUST(begin(exe, &call));
-        us[i] = now_us() - start_us;
-        tor_exe_end(&call);
-    }
-    qsort(us, 4000, sizeof us[0], by_size);
-    TorExeStats stats;
-    tor_exe_stats(exe, &stats);
-    print_message("bind of %d steps: median %.1f us, fastest %.1f us\n", (int)stats.steps, us[2000],
-                  us[0]);
+    TorTuneSettings settings = tor_tune_settings();
+    time_binds(exe, t, "off");
+    settings.enabled = true, settings.tuning = false;
+    tor_tune_settings_set(&settings);
+    time_binds(exe, t, "on");
+    settings.enabled = false, settings.tuning = true;
+    tor_tune_settings_set(&settings);
     tor_exe_destroy(&exe);
 }
 
