@@ -22,6 +22,10 @@ typedef struct {
     /// Not 0: every node by itself and by its plain reference kernel, in one thread. Slow: the
     /// answers are for comparing with.
     int reference;
+    /// Not 0: kernels are chosen by results of tuning, and what has no result is tuned at the first
+    /// run, which then takes seconds to minutes. TOROID_TUNABLEOP_ENABLED=0 in the environment
+    /// forbids it.
+    int tune;
 } ToroidOptions;
 
 /// Compiles a graph whose outputs are set.

@@ -36,7 +36,7 @@ def toroid(
     example_inputs : sequence
         Its inputs, fake.
     mode : str, optional
-        None or "default".
+        None, "default", or "max-autotune": the option ``tune``.
     options : mapping, optional
         See `toroid.options.Options`.
 
@@ -176,6 +176,7 @@ def _compile(
             # The backward pass and the optimiser would read them back at each step.
             release=options.release_weights and kind == "inference",
             backend=handle,
+            tune=options.tune,
         )
         log.info("%s graph: compiled by %s", kind, report.backend)
     except NotLowerable as error:

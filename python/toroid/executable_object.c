@@ -215,15 +215,15 @@ static int note_inputs(TorPyExecutable *exe, const TorPyGraph *graph) {
 }
 
 PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"callables", "constants", "threads", "freeze",  "reference",
-                            "precision", "unguarded", "release", "backend", NULL};
+    static char *names[] = {"callables", "constants", "threads", "freeze", "reference", "precision",
+                            "unguarded", "release",   "backend", "tune",   NULL};
     PyObject *callables, *constants, *wanted = Py_None;
     const char *precision = "f32";
-    int threads = 0, freeze = 1, reference = 0, unguarded = 0, release = 0;
+    int threads = 0, freeze = 1, reference = 0, unguarded = 0, release = 0, tune = 0;
     if (!tor_py_attached() ||
-        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|ippsppO:compile", names, &PyList_Type,
+        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!|ippsppOp:compile", names, &PyList_Type,
                                      &callables, &PyTuple_Type, &constants, &threads, &freeze,
-                                     &reference, &precision, &unguarded, &release, &wanted))
+                                     &reference, &precision, &unguarded, &release, &wanted, &tune))
         return NULL;
     const ToroidBackend *backend = wanted == Py_None ? NULL : tor_py_backend(wanted);
     if (!backend && wanted != Py_None) return NULL;
@@ -258,6 +258,7 @@ PyObject *tor_py_compile(TorPyGraph *graph, PyObject *args, PyObject *kwargs) {
                           .threads = threads,
                           .freeze = freeze,
                           .reference = reference,
+                          .tune = tune,
                           .precision = precision};
     TorGraph *taken = graph->graph;
     graph->graph = NULL;

@@ -35,6 +35,9 @@ class Options:
         something else needs them. For inference; graphs with gradients keep them.
     verbose : int
         1 reports each compiled graph on the logger "toroid".
+    tune : bool
+        Choose kernels by results of tuning, and tune at the first call what has none; see
+        `toroid.tunable`. ``mode="max-autotune"`` says the same.
     reference : bool
         Run every node by itself and by its plain reference kernel, in one thread: to find out what
         is wrong, not to be fast. Nothing is fused, packed or prepared, whatever `freeze` says.
@@ -47,10 +50,11 @@ class Options:
     release_weights: bool = False
     verbose: int = 0
     reference: bool = False
+    tune: bool = False
 
 
 _MOST = 2**31 - 1  # an int of C
-_BOOLS = ("strict", "freeze", "release_weights", "reference")
+_BOOLS = ("strict", "freeze", "release_weights", "reference", "tune")
 
 
 def parse(mode: str | None, options: Mapping[str, Any] | None, backend: str = "toroid") -> Options:
@@ -63,14 +67,16 @@ def parse(mode: str | None, options: Mapping[str, Any] | None, backend: str = "t
     toroid.Unsupported
         For a value that is right and that Toroid cannot serve.
     """
-    if mode not in (None, "default"):
+    if mode not in (None, "default", "max-autotune"):
         raise ValueError(
-            f"backend {backend!r} has no mode {mode!r}; expected None or 'default': "
-            "there are options={...}"
+            f"backend {backend!r} has no mode {mode!r}; expected None, 'default' or "
+            "'max-autotune': there are options={...}"
         )
     if options is not None and not isinstance(options, Mapping):
         raise ValueError(f"backend {backend!r}: expected options as a mapping, got {options!r}")
     given = dict(options or {})
+    if mode == "max-autotune":
+        given.setdefault("tune", True)
     known = [field.name for field in dataclasses.fields(Options)]
     for name, value in given.items():
         if name not in known:

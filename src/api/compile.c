@@ -17,6 +17,7 @@ static ToroidStatus read_options(TorOptions *out, const ToroidOptions *options) 
         return tor_invalid("ToroidOptions.threads is %d, expected at least 0", options->threads);
     if (options->threads) out->threads = options->threads;
     if (HAS(options, reference)) out->reference |= options->reference != 0;
+    if (HAS(options, tune)) out->tune |= options->tune != 0;
     return TOROID_OK;
 }
 

@@ -16,7 +16,8 @@ ToroidStatus tor_frontend_compile(TorExecutable **out, TorGraph **graph, const T
     *graph = NULL;
     const ToroidOptions wanted = {.struct_bytes = sizeof wanted,
                                   .threads = options->threads,
-                                  .reference = options->reference};
+                                  .reference = options->reference,
+                                  .tune = options->tune};
     ToroidExecutable *made = NULL;
     TOR_TRY(toroid_backend_compile(backend, &made, &given, &wanted));
     *by = toroid_executable_backend(made);

@@ -109,6 +109,7 @@ static ToroidStatus build_plans(TorExecutable *exe) {
         TOR_TRY(tor_plan_result_bytes(exe->prologue_plans[i], &exe->prologue_bytes[i]));
     }
     TOR_TRY(tor_plan_create(&exe->plan, exe->g, exe->options.reference));
+    tor_plan_set_tune(exe->plan, exe->options.tune);
     // The host's hook has the same shape; only the name of the tensor type differs between layers.
     _Static_assert(sizeof(TorExternalTensor) == sizeof(TorHostTensor), "one tensor, two layers");
     tor_plan_set_external(exe->plan, (TorExternalFn)(void (*)(void))exe->options.host.external,

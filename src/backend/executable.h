@@ -74,6 +74,7 @@ typedef struct {
     bool freeze;            ///< use frozen inputs (true by default)
     bool release;           ///< spill weights once they are packed, if nothing else reads them
     bool reference;         ///< every step by its reference kernel
+    bool tune;              ///< the tuner is on, unless the environment says no
     const char *precision;  ///< "f32"; "bf16" is TOROID_UNSUPPORTED where no kernel has it
 } TorOptions;
 

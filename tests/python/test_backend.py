@@ -49,8 +49,8 @@ def test_wrong_options_say_what_was_expected(options, message):
 
 
 def test_wrong_mode():
-    with pytest.raises(BackendCompilerFailed, match="no mode 'max-autotune'"):
-        compile_with(mode="max-autotune")
+    with pytest.raises(BackendCompilerFailed, match="no mode 'reduce-overhead'"):
+        compile_with(mode="reduce-overhead")
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,8 @@ def test_explain_of_training_has_both_graphs(model, x):
         ({"Strict": True}, "did you mean 'strict'"),
         ({"num_threads": 2}, "did you mean 'threads'"),
         ({"freezing": True}, "did you mean 'freeze'"),
-        ({"max_autotune": True}, "known are strict, threads, freeze"),
+        ({"max_autotune": True}, "did you mean 'tune'"),
+        ({"workers": True}, "known are strict, threads, freeze"),
         ({3: True}, "no option 3"),
         ({"threads": "2"}, "an integer of at least 0, got '2'"),
         ({"threads": 1.0}, "an integer of at least 0, got 1.0"),
@@ -150,7 +151,7 @@ def test_wrong_options(given, message):
 
 
 def test_a_mode_of_inductors():
-    with pytest.raises(ValueError, match="no mode 'reduce-overhead'; expected None or 'default'"):
+    with pytest.raises(ValueError, match="no mode 'reduce-overhead'; expected None, 'default' or"):
         parse("reduce-overhead", None)
 
 
