@@ -24,7 +24,7 @@ PUBLIC = {
     "status.h": "base",
     "graph.h": "api",
     "compile.h": "api",
-    "tune.h": "tune",
+    "tune.h": "api",
     "backend.h": "backend",
 }
 

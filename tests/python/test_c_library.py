@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from c_library import CC, ROOT, install, run
 
+HEADERS = ("status", "graph", "compile", "backend", "tune")
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
@@ -21,7 +23,7 @@ def prefix(installed):
 
 def test_what_is_installed(prefix):
     found = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
-    headers = {f"include/toroid/{name}.h" for name in ("status", "graph", "compile", "backend")}
+    headers = {f"include/toroid/{name}.h" for name in HEADERS}
     assert headers <= found
     rest = {Path(path).name for path in found - headers}
     assert {name for name in rest if not name.startswith("libtoroid.so")} == {"toroid.pc"}
@@ -48,7 +50,7 @@ def test_the_example(installed, tmp_path):
         assert text in lines
 
 
-@pytest.mark.parametrize("header", ["status", "graph", "compile", "backend"])
+@pytest.mark.parametrize("header", HEADERS)
 def test_each_header_compiles_alone(prefix, header, tmp_path):
     source = tmp_path / "alone.c"
     source.write_text(f'#include "toroid/{header}.h"\nint main(void) {{ return 0; }}\n')
