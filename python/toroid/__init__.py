@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toroid import _core, backends
+from toroid import _core, backends, tunable
 from toroid.backends import compose
 from toroid.report import explain
 
@@ -25,6 +25,7 @@ __all__ = [
     "refresh",
     "stats",
     "trim",
+    "tunable",
 ]
 
 

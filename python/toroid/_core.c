@@ -124,7 +124,8 @@ PyMODINIT_FUNC PyInit__core(void) {
         PyModule_AddObjectRef(module, "Unsupported", tor_py_unsupported) < 0 ||
         tor_py_graph_init(module) < 0 || tor_py_executable_init(module) < 0 ||
         tor_py_profile_init(module) < 0 ||
-        PyModule_AddFunctions(module, tor_py_registry_methods) < 0) {
+        PyModule_AddFunctions(module, tor_py_registry_methods) < 0 ||
+        PyModule_AddFunctions(module, tor_py_tunable_methods) < 0) {
         Py_DECREF(module);
         return NULL;
     }
