@@ -14,6 +14,7 @@ missing_packages() {
     command -v pkg-config >/dev/null || echo pkg-config
     pkg-config --exists cmocka 2>/dev/null || echo libcmocka-dev
     pkg-config --exists libxxhash 2>/dev/null || echo libxxhash-dev
+    pkg-config --exists jansson 2>/dev/null || echo libjansson-dev
     command -v chromium >/dev/null || echo chromium
     command -v clang-format >/dev/null || echo clang-format
     command -v python3 >/dev/null || echo python3
