@@ -8,6 +8,7 @@
 #include "tune/results.h"
 #include "tune/tuner.h"
 #include "tune/untuned.h"
+#include "tune/verbose.h"
 
 TorTuneAsk tor_tune_ask(bool wanted, int threads) {
     TorTuneSettings s = tor_tune_settings();
@@ -106,7 +107,7 @@ static bool tune(const TorTunable *t, const void *problem, const TorTuneAsk *ask
     tell_progress(t->op, params);
     ToroidStatus status = tor_tune_problem(t, problem, ask->threads, &settings, &tuned);
     if (status != TOROID_OK) {
-        tor_log(1, "tuning %s %s: %s", t->op, params, toroid_last_error());
+        tor_tune_say(2, "tuning %s %s: %s", t->op, params, toroid_last_error());
         return false;
     }
     TorTuneResult result = {.mean_ms = tuned.ms};
@@ -114,8 +115,8 @@ static bool tune(const TorTunable *t, const void *problem, const TorTuneAsk *ask
     tor_text_add(&op, t->op);
     strcpy(result.params, params);
     tor_choice_print(t, &tuned.choice, result.solution, sizeof result.solution);
-    tor_log(1, "tuned %s %s: %s, %.4f ms for %.4f by Default; %d candidates", t->op, params,
-            result.solution, tuned.ms, tuned.default_ms, tuned.tried);
+    tor_tune_say(2, "tuned %s %s: %s, %.4f ms for %.4f by Default; %d candidates", t->op, params,
+                 result.solution, tuned.ms, tuned.default_ms, tuned.tried);
     *out = tuned.choice;
     if (tor_results_add(&result) != TOROID_OK) tor_log(0, "tuning: %s", toroid_last_error());
     return true;
@@ -127,7 +128,7 @@ static bool look_up(const TorTunable *t, const void *problem, const TorTuneAsk *
     char params[TOR_TUNE_PARAMS];
     TorTuneResult result;
     if (!tor_tune_params(t, problem, ask->threads, params)) {
-        tor_log(2, "tuning %s: params are too long to be kept: %.200s", t->op, params);
+        tor_tune_say(2, "tuning %s: params are too long to be kept: %.200s", t->op, params);
         return true;
     }
     if (ask->use && tor_results_find(t->op, params, &result)) {
