@@ -180,7 +180,7 @@ static void take_choices(TorContext *c, TorBinder *b, TorTuneChoice **choices) {
     const TorPlan *plan = c->plan;
     if (!tor_tune_asks(&c->ask)) return;
     if (!c->choices) {
-        c->bucket_args = need(plan->args_bytes, 1);
+        if (!c->bucket_args) c->bucket_args = need(plan->args_bytes, 1);
         if (!c->bucket_args || tor_choices_create(&c->choices, plan->g, plan->n_steps, c->leaves,
                                                   c->n_leaves) != TOROID_OK)
             return;

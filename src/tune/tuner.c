@@ -61,7 +61,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double tor_tune_median(double *times, int count) {
+static double median(double *times, int count) {
     qsort(times, (size_t)count, sizeof *times, ascending);
     return count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
 }
@@ -137,9 +137,10 @@ static double candidate_ms(Bench *b, const TorTuneChoice *choice, double best, T
     return timed_long(b);
 }
 
-/// Times in turns: ratios[i] are the candidate's to Default's in turn i.
+/// Times all choices in each turn: times[i] are those of choice i.
+/// @return turns; 0 if nothing could be timed
 static int take_turns(Bench *b, const TorTuneChoice *choices, int count, double estimate_ms,
-                      double times[3][TURNS]) {
+                      double (*times)[TURNS]) {
     // A turn is long against the clock, and all turns against the limit.
     int runs = (int)TOR_MAX(TOR_MIN(0.5 / estimate_ms, 1000), 1), turn = 0;
     double start = tor_now(), most_ms = 3 * count * b->settings->max_ms;
@@ -162,18 +163,19 @@ static void settle(Bench *b, const TorTuneChoice *best, int count, TorTuned *out
     double least = 1;
     for (int i = 1; i <= count; i++) {
         for (int k = 0; k < turns; k++) ratios[k] = times[i][k] / times[0][k];
-        double ratio = tor_tune_median(ratios, turns);
+        double ratio = median(ratios, turns);
         for (int k = 0; k < turns; k++) away[k] = fabs(ratios[k] - ratio);
         // Two standard errors of a median, by the median distance from it.
-        double noise = 2 * 1.25 * 1.48 * tor_tune_median(away, turns) / sqrt(turns);
+        double noise = 2 * 1.25 * 1.48 * median(away, turns) / sqrt(turns);
         if (ratio < least && ratio < 1 - TOR_MAX(LEAST_GAIN, noise))
             least = ratio, out->choice = choices[i];
     }
-    out->default_ms = tor_tune_median(times[0], turns);
+    out->default_ms = median(times[0], turns);
     out->ms = least * out->default_ms;
 }
 
-static ToroidStatus choose(Bench *b, TorTuned *out) {
+static ToroidStatus choose(Bench *b, void *user) {
+    TorTuned *out = user;
     const TorTuneChoice none = {0};
     TorTuneList list = {.count = 0};
     TorTuneChoice best[2];
@@ -197,10 +199,12 @@ static ToroidStatus choose(Bench *b, TorTuned *out) {
     return b->busy ? tor_refuse("the pool serves another run") : TOROID_OK;
 }
 
-ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int threads,
-                              const TorTuneSettings *settings, TorTuned *out) {
+/// What is to be done with a bench.
+typedef ToroidStatus Task(Bench *b, void *user);
+
+static ToroidStatus with_bench(const TorTunable *t, const void *problem, int threads,
+                               const TorTuneSettings *settings, Task *task, void *user) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    *out = (TorTuned){0};
     TorArena *arena;
     TOR_TRY(tor_arena_create(&arena));
     Bench b = {.t = t, .threads = threads, .settings = settings};
@@ -210,7 +214,7 @@ ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int thre
     pthread_mutex_lock(&lock);
     ToroidStatus status =
         b.problem ? tor_tune_memory_create(&b.memory, t, b.problem, rotating) : tor_no_memory();
-    if (status == TOROID_OK) status = choose(&b, out);
+    if (status == TOROID_OK) status = task(&b, user);
     pthread_mutex_unlock(&lock);
     tor_tune_answer_free(&b.answer);
     tor_tune_memory_free(&b.memory);
@@ -218,6 +222,38 @@ ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int thre
     tor_region_destroy(&b.shared);
     tor_arena_destroy(&arena);
     return status;
+}
+
+ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int threads,
+                              const TorTuneSettings *settings, TorTuned *out) {
+    *out = (TorTuned){0};
+    return with_bench(t, problem, threads, settings, choose, out);
+}
+
+/// Of tor_tune_times(): choices, and where their times go.
+typedef struct {
+    const TorTuneChoice *choices;
+    int count;
+    double *ms;
+} Contest;
+
+static ToroidStatus contest(Bench *b, void *user) {
+    Contest *c = user;
+    double(*times)[TURNS] = tor_alloc((size_t)c->count * sizeof *times);
+    if (!times) return tor_no_memory();
+    ToroidStatus status = prepare(b, &c->choices[0]);
+    int turns = 0;
+    if (status == TOROID_OK) turns = take_turns(b, c->choices, c->count, timed_long(b), times);
+    for (int i = 0; i < c->count && turns; i++) c->ms[i] = median(times[i], turns);
+    tor_free(times);
+    return turns || status != TOROID_OK ? status : tor_refuse("the pool serves another run");
+}
+
+ToroidStatus tor_tune_times(const TorTunable *t, const void *problem, int threads,
+                            const TorTuneSettings *settings, const TorTuneChoice *choices,
+                            int count, double *ms) {
+    Contest c = {choices, count, ms};
+    return with_bench(t, problem, threads, settings, contest, &c);
 }
 
 // ---------------------------------------------------------------- rows of a file

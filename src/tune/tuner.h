@@ -23,6 +23,11 @@ typedef struct {
 ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int threads,
                               const TorTuneSettings *settings, TorTuned *out);
 
+/// Times choices in turns, each as long as the settings say: ms[i] is the median of choice i.
+ToroidStatus tor_tune_times(const TorTunable *t, const void *problem, int threads,
+                            const TorTuneSettings *settings, const TorTuneChoice *choices,
+                            int count, double *ms);
+
 /// Tunes the operator of a recorded row: parses params, makes operands, times the candidates.
 /// @return TOROID_INVALID for a row that no run recorded
 ToroidStatus tor_tune_row(const char *op, const char *params, TorTuneResult *best,
@@ -32,8 +37,5 @@ ToroidStatus tor_tune_row(const char *op, const char *params, TorTuneResult *bes
 /// @return false if they are longer than a row takes
 bool tor_tune_params(const TorTunable *t, const void *problem, int threads,
                      char params[TOR_TUNE_PARAMS]);
-
-/// Medians of `count` times; sorts them.
-double tor_tune_median(double *times, int count);
 
 #endif

@@ -320,6 +320,31 @@ static void test_operands(void **state) {
     tor_tune_memory_free(&m);
 }
 
+// An allocation that fails is told, leaks nothing (the sanitizer's build tells) and the next try
+// works.
+static void test_memory_runs_out(void **state) {
+    (void)state;
+    TorTuneSettings s = tor_tune_settings();
+    s.max_ms = 0, s.max_iterations = 1, s.rotating_bytes = 0;
+    for (size_t i = 0; i < TOR_COUNT_OF(rows); i++) {
+        ToroidStatus status = TOROID_NO_MEMORY;
+        for (uint64_t n = 1; status != TOROID_OK; n++) {
+            TorArena *arena;
+            void *problem;
+            TorTuned tuned;
+            const TorTunable *t = tor_tunable_find(rows[i].op);
+            MUST(tor_arena_create(&arena));
+            MUST(t->parse(rows[i].params, arena, &problem));
+            tor_alloc_fail_at(n);
+            status = tor_tune_problem(t, problem, 1, &s, &tuned);
+            tor_alloc_fail_at(0);
+            assert_true(status == TOROID_OK || status == TOROID_NO_MEMORY);
+            assert_true(n < 100);
+            tor_arena_destroy(&arena);
+        }
+    }
+}
+
 // ---------------------------------------------------------------- the planner's side
 
 static TorExecutable *linear_net(int64_t rows_of_x, uint32_t dynamic) {
@@ -436,6 +461,7 @@ int main(int argc, char **argv) {
                                        TUNE_TEST(test_wrong_candidate_is_rejected),
                                        TUNE_TEST(test_results_of_a_run),
                                        TUNE_TEST(test_lengths_share_a_bucket),
+                                       TUNE_TEST(test_memory_runs_out),
                                        TUNE_TEST(test_unknown_solution),
                                        TUNE_TEST(test_binds_allocate_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
