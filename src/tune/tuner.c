@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "tune/check.h"
 
-enum { MOST_TIMES = 1000, TURNS = 15 };
+enum { MOST_TIMES = 1000, TURNS = 32, LEAST_TURNS = 4 };
 #define LEAST_GAIN 0.02  // smaller ones are not worth a row
 
 typedef struct {
@@ -61,18 +61,13 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double median(double *times, int count) {
-    qsort(times, (size_t)count, sizeof *times, ascending);
-    return count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
-}
-
-/// Mean of the faster half, in ms: what the machine does besides only ever adds.
-static double faster_half(double *times, int count) {
-    int half = (count + 1) / 2;
+/// Mean of the fastest quarter: what the machine does besides only ever adds.
+static double fastest_quarter(double *times, int count) {
+    int quarter = (count + 3) / 4;
     double sum = 0;
     qsort(times, (size_t)count, sizeof *times, ascending);
-    for (int i = 0; i < half; i++) sum += times[i];
-    return sum / half;
+    for (int i = 0; i < quarter; i++) sum += times[i];
+    return sum / quarter;
 }
 
 /// Times at least one run and at most `iterations`, which end when `most_ms` are over.
@@ -92,7 +87,7 @@ static double timed(Bench *b, int warmups, double warmup_ms, int iterations, dou
         if ((now - start) * 1e3 >= most_ms) break;
     }
     tor_team_end(&team);
-    return faster_half(times, count);
+    return fastest_quarter(times, count);
 }
 
 static double timed_long(Bench *b) {
@@ -144,7 +139,7 @@ static int take_turns(Bench *b, const TorTuneChoice *choices, int count, double 
     // A turn is long against the clock, and all turns against the limit.
     int runs = (int)TOR_MAX(TOR_MIN(0.5 / estimate_ms, 1000), 1), turn = 0;
     double start = tor_now(), most_ms = 3 * count * b->settings->max_ms;
-    for (; turn < TURNS && (turn < 3 || (tor_now() - start) * 1e3 < most_ms); turn++)
+    for (; turn < TURNS && (turn < LEAST_TURNS || (tor_now() - start) * 1e3 < most_ms); turn++)
         for (int i = 0; i < count; i++) {
             if (prepare(b, &choices[i]) != TOROID_OK) return 0;
             times[i][turn] = timed(b, 1, 0, runs, INFINITY);
@@ -153,25 +148,34 @@ static int take_turns(Bench *b, const TorTuneChoice *choices, int count, double 
     return turn;
 }
 
+/// What every second turn, from `first` on, says.
+static double half_ms(const double *times, int turns, int first) {
+    double half[TURNS];
+    int count = 0;
+    for (int k = first; k < turns; k += 2) half[count++] = times[k];
+    return fastest_quarter(half, count);
+}
+
+/// By how much two halves of the turns disagree on one choice, relatively.
+static double noise(const double *times, int turns) {
+    return fabs(log(half_ms(times, turns, 0) / half_ms(times, turns, 1)));
+}
+
 /// Replaces Default by the better of two, if that is faster by more than the turns' noise.
 static void settle(Bench *b, const TorTuneChoice *best, int count, TorTuned *out) {
     TorTuneChoice choices[3] = {{0}};
-    double times[3][TURNS], ratios[TURNS], away[TURNS];
+    double times[3][TURNS];
     for (int i = 0; i < count; i++) choices[1 + i] = best[i];
     int turns = take_turns(b, choices, 1 + count, out->default_ms, times);
     if (!turns) return;
-    double least = 1;
+    double default_noise = noise(times[0], turns);
+    out->ms = out->default_ms = fastest_quarter(times[0], turns);
     for (int i = 1; i <= count; i++) {
-        for (int k = 0; k < turns; k++) ratios[k] = times[i][k] / times[0][k];
-        double ratio = median(ratios, turns);
-        for (int k = 0; k < turns; k++) away[k] = fabs(ratios[k] - ratio);
-        // Two standard errors of a median, by the median distance from it.
-        double noise = 2 * 1.25 * 1.48 * median(away, turns) / sqrt(turns);
-        if (ratio < least && ratio < 1 - TOR_MAX(LEAST_GAIN, noise))
-            least = ratio, out->choice = choices[i];
+        double beyond = TOR_MAX(noise(times[i], turns), default_noise);
+        double ms = fastest_quarter(times[i], turns);
+        if (ms < out->ms && log(out->default_ms / ms) > TOR_MAX(LEAST_GAIN, beyond))
+            out->ms = ms, out->choice = choices[i];
     }
-    out->default_ms = median(times[0], turns);
-    out->ms = least * out->default_ms;
 }
 
 static ToroidStatus choose(Bench *b, void *user) {
@@ -244,7 +248,7 @@ static ToroidStatus contest(Bench *b, void *user) {
     ToroidStatus status = prepare(b, &c->choices[0]);
     int turns = 0;
     if (status == TOROID_OK) turns = take_turns(b, c->choices, c->count, timed_long(b), times);
-    for (int i = 0; i < c->count && turns; i++) c->ms[i] = median(times[i], turns);
+    for (int i = 0; i < c->count && turns; i++) c->ms[i] = fastest_quarter(times[i], turns);
     tor_free(times);
     return turns || status != TOROID_OK ? status : tor_refuse("the pool serves another run");
 }

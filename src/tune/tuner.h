@@ -23,7 +23,7 @@ typedef struct {
 ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int threads,
                               const TorTuneSettings *settings, TorTuned *out);
 
-/// Times choices in turns, each as long as the settings say: ms[i] is the median of choice i.
+/// Times choices in turns, each as long as the settings say: ms[i] is what choice i takes.
 ToroidStatus tor_tune_times(const TorTunable *t, const void *problem, int threads,
                             const TorTuneSettings *settings, const TorTuneChoice *choices,
                             int count, double *ms);

@@ -15,9 +15,9 @@ static int64_t pick(const int64_t *from, int count) { return from[tor_check_rang
     pick((const int64_t[]){__VA_ARGS__}, (int)TOR_COUNT_OF(((const int64_t[]){__VA_ARGS__})))
 
 static void draw_gemm(TorText *t, bool small) {
-    int64_t m = small ? tor_check_range(1, 70) : PICK(1, 2, 8, 32, 100, 128, 256, 512),
-            n = small ? tor_check_range(1, 100) : PICK(64, 256, 768, 1000, 1024, 3072, 4096),
-            k = small ? tor_check_range(1, 600) : PICK(64, 256, 768, 1024, 2816, 4096);
+    int64_t m = small ? tor_check_range(1, 70) : PICK(1, 2, 8, 32, 100, 128),
+            n = small ? tor_check_range(1, 100) : PICK(64, 256, 768, 1000, 2048),
+            k = small ? tor_check_range(1, 600) : PICK(64, 256, 768, 1024, 2816);
     bool packed = tor_check_coin();
     tor_text_put(t, "m=%" PRId64 ";n=%" PRId64 ";k=%" PRId64, m, n, k);
     if (packed)
@@ -37,7 +37,7 @@ static void draw_gemm(TorText *t, bool small) {
 static void draw_conv(TorText *t, bool small) {
     int64_t c = small ? tor_check_range(1, 40) : PICK(3, 16, 64, 128, 256),
             o = small ? tor_check_range(1, 70) : PICK(16, 64, 128, 256, 512),
-            size = small ? tor_check_range(3, 15) : PICK(7, 14, 28, 56), kernel = PICK(1, 3),
+            size = small ? tor_check_range(3, 15) : PICK(7, 14, 28), kernel = PICK(1, 3),
             groups = 1;
     if (tor_check_coin() && tor_check_coin()) groups = o = c;
     int64_t stride = PICK(1, 2), pad = kernel / 2, out = (size + 2 * pad - kernel) / stride + 1;
@@ -75,7 +75,7 @@ static void draw_attention(TorText *t, bool small) {
 }
 
 static void draw_map(TorText *t, bool small) {
-    int64_t rows = small ? tor_check_range(1, 30) : PICK(128, 1024, 4096),
+    int64_t rows = small ? tor_check_range(1, 30) : PICK(16, 128, 512),
             cols = small ? tor_check_range(1, 700) : PICK(64, 768, 1024, 3072);
     bool softmax = tor_check_coin();
     tor_text_put(t, "size=%" PRId64 ":%" PRId64 ";row=%d;program=", rows, cols, softmax);
@@ -198,6 +198,7 @@ static Grade grade(int family) {
         tor_choice_print(t, &all[best], best_solution, sizeof best_solution);
         printf("%-13s %8.4f ms Default %8.4f %-28s %8.4f %-28s %5.3f %.90s\n", t->op, ms[0], ms[1],
                solution, ms[best], best_solution, ms[1] / ms[best], params);
+        fflush(stdout);
     }
     tor_arena_destroy(&arena);
     return g;
