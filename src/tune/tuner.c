@@ -4,12 +4,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cpu.h"
 #include "base/log.h"
 #include "tune/check.h"
 
 enum { MOST_TIMES = 1000, TURNS = 32, LEAST_TURNS = 4 };
+#define LEAST_MS 0.02    // that the clock is asked about
 #define LEAST_GAIN 0.02  // smaller ones are not worth a row
 
 typedef struct {
@@ -70,21 +72,34 @@ static double fastest_quarter(double *times, int count) {
     return sum / quarter;
 }
 
-/// Times at least one run and at most `iterations`, which end when `most_ms` are over.
+/// Seconds of the clock to go by: one thread's own, which stands still while others have its CPU;
+/// of several the wall's.
+static double now(const Bench *b) {
+    struct timespec time;
+    if (b->threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return tor_now();
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/// The ms of `runs` runs.
+static double batch_ms(Bench *b, TorTeam *team, int runs) {
+    double start = now(b);
+    for (int i = 0; i < runs; i++) run(b, team);
+    return (now(b) - start) * 1e3;
+}
+
+/// Times at least one run and at most `iterations`, which end when `most_ms` are over. The first
+/// run warms up and tells how many are long against the clock.
 static double timed(Bench *b, int warmups, double warmup_ms, int iterations, double most_ms) {
     static _Thread_local double times[MOST_TIMES];
     TorTeam team;
     if (!begin(b, &team)) return INFINITY;
-    double start = tor_now();
-    for (int i = 0; i < warmups && (i == 0 || (tor_now() - start) * 1e3 < warmup_ms); i++)
-        run(b, &team);
-    start = tor_now();
-    int count = 0;
-    for (double before = start, now; count < TOR_MIN(iterations, MOST_TIMES); before = now) {
-        run(b, &team);
-        now = tor_now();
-        times[count++] = (now - before) * 1e3;
-        if ((now - start) * 1e3 >= most_ms) break;
+    double spent = batch_ms(b, &team, 1);
+    int batch = (int)TOR_MAX(TOR_MIN(LEAST_MS / spent, 100), 1), count = 0;
+    for (int i = 1; i < warmups && spent < warmup_ms; i++) spent += batch_ms(b, &team, 1);
+    for (spent = 0; count < TOR_MIN(iterations, MOST_TIMES) && (!count || spent < most_ms);) {
+        double ms = batch_ms(b, &team, batch);
+        times[count++] = ms / batch;
+        spent += ms;
     }
     tor_team_end(&team);
     return fastest_quarter(times, count);
@@ -92,8 +107,8 @@ static double timed(Bench *b, int warmups, double warmup_ms, int iterations, dou
 
 static double timed_long(Bench *b) {
     const TorTuneSettings *s = b->settings;
-    return timed(b, TOR_MAX(s->max_warmup_iterations, 1), s->max_warmup_ms,
-                 TOR_MAX(s->max_iterations, 1), s->max_ms);
+    return timed(b, s->max_warmup_iterations, s->max_warmup_ms, TOR_MAX(s->max_iterations, 1),
+                 s->max_ms);
 }
 
 // ---------------------------------------------------------------- choosing
@@ -124,7 +139,7 @@ static double candidate_ms(Bench *b, const TorTuneChoice *choice, double best, T
         return INFINITY;
     }
     if (timed(b, 2, most_ms, 3, most_ms) > 1.5 * best) return INFINITY;
-    if (timed(b, 0, 0, 10, most_ms) > 1.15 * best) return INFINITY;
+    if (timed(b, 1, 0, 10, most_ms) > 1.15 * best) return INFINITY;
     if (checked(b, false) != TOROID_OK) {
         if (!b->busy) reject(b, choice, out);
         return INFINITY;
@@ -138,11 +153,11 @@ static int take_turns(Bench *b, const TorTuneChoice *choices, int count, double 
                       double (*times)[TURNS]) {
     // A turn is long against the clock, and all turns against the limit.
     int runs = (int)TOR_MAX(TOR_MIN(0.5 / estimate_ms, 1000), 1), turn = 0;
-    double start = tor_now(), most_ms = 3 * count * b->settings->max_ms;
-    for (; turn < TURNS && (turn < LEAST_TURNS || (tor_now() - start) * 1e3 < most_ms); turn++)
+    double start = now(b), most_ms = 3 * count * b->settings->max_ms;
+    for (; turn < TURNS && (turn < LEAST_TURNS || (now(b) - start) * 1e3 < most_ms); turn++)
         for (int i = 0; i < count; i++) {
             if (prepare(b, &choices[i]) != TOROID_OK) return 0;
-            times[i][turn] = timed(b, 1, 0, runs, INFINITY);
+            times[i][turn] = timed(b, 1, 0, runs, most_ms);
             if (b->busy) return 0;
         }
     return turn;
