@@ -155,7 +155,8 @@ static int take_turns(Bench *b, const TorTuneChoice *choices, int count, double 
     int runs = (int)TOR_MAX(TOR_MIN(0.5 / estimate_ms, 1000), 1), turn = 0;
     double start = now(b), most_ms = 3 * count * b->settings->max_ms;
     for (; turn < TURNS && (turn < LEAST_TURNS || (now(b) - start) * 1e3 < most_ms); turn++)
-        for (int i = 0; i < count; i++) {
+        for (int k = 0; k < count; k++) {
+            int i = (turn + k) % count;  // none is always the first
             if (prepare(b, &choices[i]) != TOROID_OK) return 0;
             times[i][turn] = timed(b, 1, 0, runs, most_ms);
             if (b->busy) return 0;
