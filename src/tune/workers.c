@@ -26,7 +26,7 @@ _Static_assert(sizeof(Letter) <= PIPE_BUF, "a letter is written whole");
 
 typedef struct {
     _Atomic int64_t row;  ///< it is at this; -1: at none
-    pid_t process;
+    pid_t process;        ///< the parent's alone
 } Worker;
 
 /// In memory that all processes share.
@@ -126,12 +126,13 @@ static ToroidStatus run(Team *team) {
     for (int i = 0; i < team->w->count; i++) {
         Worker *worker = &team->board->worker[i];
         worker->row = -1;
-        worker->process = fork();
-        if (worker->process == 0) be_a_worker(team, parent, i);
-        if (worker->process < 0) {
+        const pid_t process = fork();
+        if (process == 0) be_a_worker(team, parent, i);
+        if (process < 0) {
             status = tor_failed("cannot start a worker: %s", strerror(errno));
             break;
         }
+        worker->process = process;
         team->started++;
     }
     close(team->ends[1]);
