@@ -6,6 +6,7 @@
 // multiply-add has the latency of eight.
 #include "base/simd.h"
 #include "kernels/gemm/contract.h"
+#include "kernels/gemm/multiply_add.h"
 #if defined(TOR_ISA_avx2)
 #include "kernels/gemm/loop_4x24.h"
 #endif
@@ -55,19 +56,6 @@ enum { GROUP = 3 };
 #endif
 enum { BASES = MR_TAIL / GROUP };
 
-// sum += x * b. Written out where sums fill the registers: compilers otherwise reorder loads and
-// rename sums until some of them spill.
-TOR_INLINE void multiply_add(vf32 *sum, vf32 x, vf32 b) {
-#if defined(TOR_ISA_avx2) || defined(TOR_ISA_avx512)
-    __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(b) : "memory");
-#else
-    *sum = vf32_fma(x, b, *sum);
-#if defined(__x86_64__)
-    __asm__ volatile("" : "+x"(*sum)::"memory");
-#endif
-#endif
-}
-
 // What the tiles of one call share.
 typedef struct {
     const TorGemmTile *t;
@@ -88,7 +76,7 @@ TOR_INLINE void step(vf32 (*acc)[NV], int rows, int nv, const float *const *base
     UNROLLED for (int v = 0; v < nv; v++) bv[v] = vf32_load(b + v * VF32);
     UNROLLED for (int r = 0; r < rows; r++) {
         vf32 x = vf32_set(base[r / GROUP][(r % GROUP) * lda + u]);
-        UNROLLED for (int v = 0; v < nv; v++) multiply_add(&acc[r][v], x, bv[v]);
+        UNROLLED for (int v = 0; v < nv; v++) tor_multiply_add(&acc[r][v], x, bv[v]);
     }
 }
 
