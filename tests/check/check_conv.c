@@ -68,27 +68,30 @@ static void set_strides(Problem *p, Layout x, Layout y) {
     p->w_count = a->groups * c * o * taps;
 }
 
-/// out0 = relu(acc + in1)
-static const TorProgram residual = {
-    .n_inputs = 2,
-    .n_outputs = 1,
-    .n_instrs = 2,
-    .n_stages = 1,
-    .n_regs = 1,
-    .input_type = {TOR_float32, TOR_float32},
-    .output_type = {TOR_float32},
-    .instr = {{TOR_FN_add,
-               TOR_float32,
-               TOR_float32,
-               0,
-               {TOR_OPERAND_REG, 0},
-               {{TOR_OPERAND_INPUT, 0}, {TOR_OPERAND_INPUT, 1}}},
-              {TOR_FN_relu,
-               TOR_float32,
-               TOR_float32,
-               0,
-               {TOR_OPERAND_OUTPUT, 0},
-               {{TOR_OPERAND_REG, 0}}}},
+enum { NO_EPILOGUE, RESIDUAL, RELU, BOUNDS, SUM_BOUNDS, SILU, EPILOGUES };
+
+// clang-format off
+#define INSTR(fn, to, ...) \
+    {TOR_FN_##fn, TOR_float32, TOR_float32, 0, {TOR_OPERAND_##to, 0}, {__VA_ARGS__}}
+#define ACC {TOR_OPERAND_INPUT, 0}
+#define ADDEND {TOR_OPERAND_INPUT, 1}
+#define SO_FAR {TOR_OPERAND_REG, 0}
+#define BOUND(i) {TOR_OPERAND_IMM, i}
+#define PROGRAM(inputs, instrs, ...)                                                        \
+    {.n_inputs = inputs, .n_outputs = 1, .n_instrs = instrs, .n_stages = 1, .n_regs = 1,      \
+     .n_imms = 2, .input_type = {TOR_float32, TOR_float32}, .output_type = {TOR_float32},     \
+     .imm = {{TOR_float32, {.f = -1.5}}, {TOR_float32, {.f = 6}}}, .instr = {__VA_ARGS__}}
+// clang-format on
+
+/// What register tiles do (the first four), and what goes through scratch.
+static const TorProgram programs[EPILOGUES] = {
+    [RESIDUAL] = PROGRAM(2, 2, INSTR(add, REG, ACC, ADDEND), INSTR(relu, OUTPUT, SO_FAR)),
+    [RELU] = PROGRAM(1, 1, INSTR(relu, OUTPUT, ACC)),
+    [BOUNDS] =
+        PROGRAM(1, 2, INSTR(maximum, REG, ACC, BOUND(0)), INSTR(minimum, OUTPUT, BOUND(1), SO_FAR)),
+    [SUM_BOUNDS] =
+        PROGRAM(2, 2, INSTR(add, REG, ADDEND, ACC), INSTR(minimum, OUTPUT, SO_FAR, BOUND(1))),
+    [SILU] = PROGRAM(1, 1, INSTR(silu, OUTPUT, ACC)),
 };
 
 static void pack(Problem *p, float **packed) {
@@ -106,8 +109,7 @@ static void run_team(const TorConvArgs *a, int threads) {
     tor_check_run(tor_conv_run, a, a->items, a->scratch_bytes, threads);
 }
 
-static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias,
-                  bool with_epilogue) {
+static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias, int program) {
     TorConvArgs *a = &p->conv;
     set_strides(p, lx, ly);
     tor_check_case(
@@ -118,8 +120,7 @@ static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias
         (int)a->out_size[1], (int)a->out_size[2], (int)a->kernel[0], (int)a->kernel[1],
         (int)a->kernel[2], (int)a->stride[0], (int)a->stride[1], (int)a->stride[2],
         (int)a->padding[0], (int)a->padding[1], (int)a->padding[2], (int)a->dilation[0],
-        (int)a->dilation[1], (int)a->dilation[2], a->transposed, lx, ly, fill, with_bias,
-        with_epilogue);
+        (int)a->dilation[1], (int)a->dilation[2], a->transposed, lx, ly, fill, with_bias, program);
     float *x = tor_check_buffer((size_t)p->x_count * 4, 4),
           *w = tor_check_buffer((size_t)p->w_count * 4, 4), *packed;
     // Huge finite values would overflow in one order of summation and not in another.
@@ -144,15 +145,16 @@ static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias
     a->epilogue = NULL;
     int64_t pixels = a->batch * a->out_size[0] * a->out_size[1] * a->out_size[2],
             wide = a->out_channels + 3;
-    if (with_epilogue) {
-        tor_epilogue_bind(&epilogue, &residual);
+    const int out = program == NO_EPILOGUE ? 0 : programs[program].n_inputs;
+    if (program != NO_EPILOGUE) {
+        tor_epilogue_bind(&epilogue, &programs[program]);
         add = tor_check_buffer((size_t)(pixels * a->out_channels) * 4, 4);
         tor_check_fill(TOR_float32, add, pixels * a->out_channels,
                        fill == TOR_FILL_SPECIAL ? TOR_FILL_UNIFORM : fill);
         epilogue.data[1] = add;
         epilogue.row_stride[1] = a->out_channels;
-        epilogue.col_stride[1] = epilogue.col_stride[2] = 1;
-        epilogue.row_stride[2] = wide;
+        epilogue.col_stride[1] = epilogue.col_stride[out] = 1;
+        epilogue.row_stride[out] = wide;
         p->y_count = (pixels - 1) * wide + a->out_channels;
         got = tor_check_buffer((size_t)p->y_count * 4, 4);
         want = tor_check_buffer((size_t)p->y_count * 4, 4);
@@ -163,22 +165,23 @@ static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias
     tor_conv_bind(a);
 
     a->y = want;
-    epilogue.data[2] = want;
+    epilogue.data[out] = want;
     tor_conv_run_ref(a, &p->weight, TOR_float32);
     a->y = got;
-    epilogue.data[2] = got;
+    epilogue.data[out] = got;
     uint8_t *scratch = tor_check_buffer(a->scratch_bytes, TOR_CACHE_LINE);
     memset(scratch, 0xFF, a->scratch_bytes);
     tor_conv_run(a, 0, a->items, scratch);
     double products =
         2 + (double)(a->in_channels / a->groups * a->kernel[0] * a->kernel[1] * a->kernel[2]);
-    double tolerance = fill == TOR_FILL_EXACT ? 0 : 4e-7 * products;
-    tor_check_compare(TOR_float32, got, want, p->y_count, fill == TOR_FILL_EXACT ? 0 : 1e-6,
+    bool exact = fill == TOR_FILL_EXACT && program != SILU;
+    double tolerance = exact ? 0 : 4e-7 * products;
+    tor_check_compare(TOR_float32, got, want, p->y_count, exact ? 0 : 1e-6,
                       TOR_MIN(tolerance, 1e-4));
 
     float *again = tor_check_buffer((size_t)p->y_count * 4, 4);
     a->y = again;
-    epilogue.data[2] = again;
+    epilogue.data[out] = again;
     run_team(a, (int)tor_check_range(2, 5));
     tor_check_same(again, got, (size_t)p->y_count * 4);
     tor_check_done();
@@ -207,7 +210,7 @@ static void tiles(void) {
         for (size_t j = 0; j < TOR_COUNT_OF(sizes); j++)
             for (int64_t k = 1; k <= 3; k += 2) {
                 Problem p = make(1, 64 / channels[i] + 1, channels[i], 1, sizes[j], k, 1, k / 2);
-                check(&p, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_EXACT, true, false);
+                check(&p, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_EXACT, true, NO_EPILOGUE);
             }
 }
 
@@ -227,10 +230,11 @@ static void layers(void) {
             Problem p = make(shape[i][0], shape[i][1], shape[i][2], shape[i][3], shape[i][4],
                              shape[i][5], shape[i][6], shape[i][7]);
             check(&p, layout & 1 ? CHANNELS_FIRST : CHANNELS_LAST,
-                  layout & 2 ? CHANNELS_FIRST : CHANNELS_LAST, TOR_FILL_UNIFORM, layout & 1, false);
-            if (layout < 2)
+                  layout & 2 ? CHANNELS_FIRST : CHANNELS_LAST, TOR_FILL_UNIFORM, layout & 1,
+                  NO_EPILOGUE);
+            for (int program = RESIDUAL; layout < 2 && program < EPILOGUES; program++)
                 check(&p, layout & 1 ? CHANNELS_FIRST : CHANNELS_LAST, CHANNELS_LAST,
-                      TOR_FILL_UNIFORM, true, true);
+                      TOR_FILL_UNIFORM, true, program);
         }
 }
 
@@ -277,7 +281,7 @@ static void random_shapes(void) {
         bool bias = a->transposed || tor_check_coin();
         for (int i = 0; i < 3; i++) bias |= a->padding[i] > 0 || a->out_size[i] > out_size(a, i);
         check(&p, (Layout)tor_check_range(0, 2), (Layout)tor_check_range(0, 2), fill, bias,
-              tor_check_range(0, 3) == 0);
+              tor_check_range(0, 1) ? NO_EPILOGUE : (int)tor_check_range(RESIDUAL, EPILOGUES - 1));
     }
 }
 
@@ -286,9 +290,40 @@ static void random_shapes(void) {
 static void specials(void) {
     Problem p = make(1, 16, 24, 1, 9, 3, 1, 0), q = make(1, 16, 24, 1, 9, 1, 1, 0),
             d = make(1, 20, 20, 20, 9, 3, 1, 1);
-    check(&p, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, false);
-    check(&q, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, false);
-    check(&d, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, false);
+    for (int program = NO_EPILOGUE; program < EPILOGUES; program++) {
+        check(&p, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, program);
+        check(&q, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, program);
+        check(&d, CHANNELS_LAST, CHANNELS_LAST, TOR_FILL_SPECIAL, true, program);
+    }
+}
+
+/// Which epilogues register tiles apply, and with which bounds.
+static void clamps(void) {
+    tor_check_case("clamps");
+    static const TorProgram refused[] = {
+        PROGRAM(2, 2, INSTR(relu, REG, ACC), INSTR(add, OUTPUT, SO_FAR, ADDEND)),
+        PROGRAM(2, 1, INSTR(maximum, OUTPUT, ACC, ADDEND)),
+        PROGRAM(1, 1, INSTR(add, OUTPUT, ACC, ACC)),
+        PROGRAM(1, 1, INSTR(add, OUTPUT, ACC, BOUND(0))),
+        PROGRAM(1, 1, INSTR(fmax, OUTPUT, ACC, BOUND(0))),
+        PROGRAM(2, 2, INSTR(relu, REG, ACC), INSTR(add, OUTPUT, ACC, ADDEND)),
+    };
+    static const struct {
+        int add;
+        float low, high;
+    } want[] = {[RESIDUAL] = {1, 0, INFINITY},
+                [RELU] = {0, 0, INFINITY},
+                [BOUNDS] = {0, -1.5f, 6},
+                [SUM_BOUNDS] = {1, -INFINITY, 6}};
+    TorClampEpilogue got;
+    for (int i = RESIDUAL; i < SILU; i++) {
+        TOR_CHECK(tor_epilogue_clamps(&programs[i], &got));
+        TOR_CHECK(got.add == want[i].add && got.low == want[i].low && got.high == want[i].high);
+    }
+    TOR_CHECK(!tor_epilogue_clamps(&programs[SILU], &got));
+    for (size_t i = 0; i < TOR_COUNT_OF(refused); i++)
+        TOR_CHECK(!tor_epilogue_clamps(&refused[i], &got));
+    tor_check_done();
 }
 
 /// One shape in another type. Values are small integers, which every type has: floats sum exactly.
@@ -436,7 +471,7 @@ static void bench_layer(const Layer *l, Layout x_layout, bool fused, double *sec
     float *add = tor_alloc_zero((size_t)p.y_count * 4);
     TorEpilogue epilogue = {
         .data = {NULL, add, y}, .row_stride = {0, l->o, l->o}, .col_stride = {0, 1, 1}};
-    tor_epilogue_bind(&epilogue, &residual);
+    tor_epilogue_bind(&epilogue, &programs[RESIDUAL]);
     if (fused) p.conv.epilogue = &epilogue;
     tor_conv_bind(&p.conv);
     p.conv.x = x;
@@ -496,6 +531,7 @@ int main(int argc, char **argv) {
                                          {"layers", layers},
                                          {"random_shapes", random_shapes},
                                          {"specials", specials},
+                                         {"clamps", clamps},
                                          {"empty", empty},
                                          {"typed", typed}},
                               benches[] = {{"bind", bind_time},

@@ -19,11 +19,12 @@
 ///   of it. This is Dukhan 2019, "The Indirect Convolution Algorithm", with the indirection buffer
 ///   factored into pixel pointers plus tap offsets, which padding by copy makes possible.
 ///
-/// Numeric policy: float32 products and sums, fused where the level has FMA. igemm keeps a running
-/// sum (two or four interleaved ones for tiles of up to three pixels) for each block of a few
-/// hundred products, taps outer and channels inner, and adds the blocks in order to the bias;
-/// direct keeps one from the bias on. The order depends on shape and kernel only. NaN and infinity
-/// propagate; where igemm pads, zeros multiply, so an infinite weight at the border gives NaN.
+/// Numeric policy: float32 products and sums, fused where the level has FMA. igemm adds, in order,
+/// chains of at most 384 products, taps outer and channels inner, the first from the bias on (two
+/// or four interleaved ones for tiles of up to three pixels). An epilogue's addend joins after the
+/// first chain where the epilogue is a sum and bounds. direct keeps one chain from the bias on. The
+/// order depends on shape and kernel only. NaN and infinity propagate; where igemm pads, zeros
+/// multiply, so an infinite weight at the border gives NaN.
 #ifndef TOR_KERNELS_CONV_CONTRACT_H
 #define TOR_KERNELS_CONV_CONTRACT_H
 
@@ -43,7 +44,8 @@ typedef struct {
     int64_t x_stride[5], y_stride[5];  ///< b, c, d, h, w, elements
     /// NULL: y gets the sums. Else the epilogue's outputs get them and y, y_stride are not used;
     /// its rows are output pixels ((b * D + d) * H + h) * W + w, its cols output channels, its
-    /// batch 0.
+    /// batch 0. The memory of output 0 may hold sums meanwhile, so no other input may overlap it,
+    /// unless element by element.
     const TorEpilogue *epilogue;
 
     const float *x;
@@ -65,10 +67,14 @@ typedef struct {
     struct {
         int64_t in_size[3], out_size[3], stride[3];       ///< after unit-kernel dims are merged
         int64_t x_stride[5], y_stride[5], row_stride[4];  ///< row_stride: epilogue rows, b, d, h, w
-        int64_t batch, tile[3], tiles[3], n_block, n_blocks, n_join, k_block, phases;
+        int64_t batch, tile[3], tiles[3], k_block, phases;
+        int64_t n_block, n_blocks, n_join;  ///< igemm: n_block is in panels, direct: in channels
         int64_t patch_size[3], patch_stride[3], pixels;
-        bool copy;                                     ///< through a patch, not straight from x
-        bool merged_taps;                              ///< taps along w and channels are one run
+        bool copy;         ///< through a patch, not straight from x
+        bool merged_taps;  ///< taps along w and channels are one run
+        bool by_pixels;    ///< igemm: all panels for some pixels, then the next pixels
+        bool clamps;       ///< the epilogue is `clamp`, which register tiles apply
+        TorClampEpilogue clamp;
         size_t patch_at, acc_at, seg_at, epilogue_at;  ///< offsets in scratch
     } plan;
 } TorConvArgs;
@@ -97,8 +103,8 @@ typedef struct {
     const struct TorConvRow *row;
 } TorConvPackArgs;
 
-/// A property of weight shape and instruction set: igemm has [group][o panel of NR][tap][c][NR],
-/// direct has [tap][c][o]; channels missing in the last panel are zeros.
+/// A property of weight shape and instruction set: igemm has [group][o panel][tap][c][o of panel],
+/// direct has [tap][c][o]; channels missing in a panel's last vector are zeros.
 size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t groups,
                              const int64_t kernel[3]);
 void tor_conv_pack_bind(TorConvPackArgs *args);
@@ -109,8 +115,8 @@ void tor_conv_pack_run(const void *args, int64_t begin, int64_t end, void *scrat
 typedef struct TorConvRow {
     const char *name;
     uint32_t features;  ///< TOR_CPU_ bits that it needs
-    bool direct;        ///< else igemm; decides the packed format with nr
-    int mr, nr;         ///< microkernel tile: pixels, channels
+    bool direct;        ///< else igemm; decides the packed format with nr and lanes
+    int mr, nr, lanes;  ///< microkernel tile: pixels, channels; channels of a vector
     TorRangeFn run;
 } TorConvRow;
 

@@ -7,14 +7,14 @@
 #include "base/cpu.h"
 #include "kernels/conv/geometry.h"
 
-#define TOR_CONV_KERNEL(symbol, features, direct, mr, nr) \
+#define TOR_CONV_KERNEL(symbol, features, direct, mr, nr, lanes) \
     void symbol(const void *args, int64_t begin, int64_t end, void *scratch);
 #include "kernels/conv/kernels.inc"
 #undef TOR_CONV_KERNEL
 
 static const TorConvRow rows[] = {
-#define TOR_CONV_KERNEL(symbol, features, direct, mr, nr) \
-    {#symbol, features, direct, mr, nr, symbol},
+#define TOR_CONV_KERNEL(symbol, features, direct, mr, nr, lanes) \
+    {#symbol, features, direct, mr, nr, lanes, symbol},
 #include "kernels/conv/kernels.inc"
 #undef TOR_CONV_KERNEL
 };
@@ -47,7 +47,7 @@ static const TorConvRow *choose_row(int64_t out_channels, int64_t in_channels, i
     // A level's igemm comes first; its direct row takes groups that divide a vector.
     bool direct =
         groups > 1 &&
-        (c == 1 || (c == o && c <= rows[i].nr / 2 && (c == 2 || c == 4 || c == 8 || c == 16)));
+        (c == 1 || (c == o && c <= rows[i].lanes && (c == 2 || c == 4 || c == 8 || c == 16)));
     return &rows[i + direct];
 }
 
@@ -168,32 +168,44 @@ static void bind_igemm(TorConvArgs *args) {
         if (args->transposed) args->plan.phases *= args->plan.stride[i];
     }
     items *= args->plan.phases;
-    int64_t n_block = tor_round_up(TOR_MIN(o, N_BLOCK), nr);
-    while (n_block > nr && items * tor_ceil_div(o, n_block) < ITEMS_WANTED)
-        n_block = tor_round_up(n_block / 2, nr);
-    n_block = tor_round_up(wish_or(args->wish.n_block, n_block, TOR_MIN(o, MOST_N_BLOCK)), nr);
+    int64_t panels = tor_ceil_div(o, nr), most_panels = TOR_MIN(panels, N_BLOCK / nr);
+    int64_t n_block = most_panels;
+    while (n_block > 1 && items * tor_ceil_div(panels, n_block) < ITEMS_WANTED)
+        n_block = tor_ceil_div(n_block, 2);
+    n_block = wish_or(args->wish.n_block, n_block * nr, MOST_N_BLOCK);
+    n_block = TOR_MIN(tor_ceil_div(n_block, nr), panels);
     args->plan.n_block = n_block;
-    args->plan.n_blocks = tor_ceil_div(o, n_block);
-    args->plan.n_join = TOR_MAX(TOR_MIN(N_BLOCK, o) / n_block, 1);
-    int64_t n_most = args->plan.n_join * n_block;
+    args->plan.n_blocks = tor_ceil_div(panels, n_block);
+    args->plan.n_join = TOR_MAX(most_panels / n_block, 1);
+    int64_t n_most = args->plan.n_join * n_block * nr;
     args->items = items * args->plan.n_blocks;
 
-    // A block of a panel stays in L1 with room for the rows of A that pass by.
-    int64_t k_most = TOR_MAX((int64_t)tor_cpu_l1d() * 5 / 8 / (nr * (int64_t)sizeof(float)), 64);
+    const TorEpilogue *e = args->epilogue;
+    args->plan.clamps = e && tor_epilogue_clamps(e->program, &args->plan.clamp) &&
+                        e->col_stride[e->program->n_inputs] == 1 &&
+                        (!args->plan.clamp.add || e->col_stride[args->plan.clamp.add] == 1);
+    bool in_scratch = e ? !args->plan.clamps : args->plan.y_stride[1] != 1;
+
+    // A block of a panel stays in a sixth of L2, from which it streams fast enough.
+    int64_t l2 = (int64_t)tor_cpu_l2();
+    int64_t k_most = TOR_MIN(l2 / 6 / (nr * (int64_t)sizeof(float)), 2 * TOR_CONV_CHAIN);
     k_most = TOR_MAX(wish_or(args->wish.k_block, k_most, MOST_K_BLOCK), 16);
     args->plan.k_block = k_most;
+    args->plan.by_pixels = taps * c <= k_most && panels <= TOR_CONV_PANELS &&
+                           taps * c * o * (int64_t)sizeof(float) <= l2 / 4 &&
+                           args->plan.pixels >= TOR_CONV_NEAR * args->row->mr;
 
     size_t total = 0;
     args->plan.patch_at = book(
         &total, args->plan.copy ? (size_t)(args->plan.patch_size[0] * args->plan.patch_stride[0]) *
                                       sizeof(float)
                                 : 0);
-    args->plan.acc_at = book(&total, (size_t)(args->plan.pixels * (n_most + 16)) * sizeof(float));
+    args->plan.acc_at =
+        book(&total, in_scratch ? (size_t)(args->plan.pixels * (n_most + 16)) * sizeof(float) : 0);
     args->plan.seg_at =
-        book(&total, (size_t)args->plan.pixels * 2 * sizeof(int64_t) +
-                         (size_t)(taps + taps * c / k_most + 2) * 4 * sizeof(int64_t));
-    args->plan.epilogue_at =
-        book(&total, args->epilogue ? tor_epilogue_scratch(args->epilogue, n_most) : 0);
+        book(&total, (size_t)(args->plan.pixels + 1) * 3 * sizeof(int64_t) +
+                         (size_t)(taps + taps * c / (TOR_CONV_CHAIN / 2) + 2) * sizeof(TorConvRun));
+    args->plan.epilogue_at = book(&total, e && in_scratch ? tor_epilogue_scratch(e, n_most) : 0);
     args->scratch_bytes = total;
 }
 
@@ -268,7 +280,7 @@ size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t 
     const TorConvRow *row = choose_row(out_channels, in_channels, groups);
     int64_t taps = kernel[0] * kernel[1] * kernel[2];
     int64_t columns =
-        row->direct ? out_channels : groups * tor_round_up(out_channels / groups, row->nr);
+        row->direct ? out_channels : groups * tor_round_up(out_channels / groups, row->lanes);
     return (size_t)(columns * taps * (in_channels / groups)) * sizeof(float);
 }
 
@@ -303,18 +315,19 @@ void tor_conv_pack_run(const void *arg, int64_t begin, int64_t end, void *scratc
                                      k * args->in_stride + tap_offset(args, tap)];
         return;
     }
-    int64_t nr = args->row->nr, panels = tor_ceil_div(o, nr);
+    int64_t nr = args->row->nr, lanes = args->row->lanes, panels = tor_ceil_div(o, nr);
     for (int64_t item = begin; item < end; item++) {
-        int64_t first = item % panels * nr, n = TOR_MIN(nr, o - first);
-        const float *src =
-            args->weight + item / panels * args->group_stride + first * args->out_stride;
-        float *dst = packed + item * taps * c * nr;
+        int64_t group = item / panels, first = tor_conv_panel(o, nr, lanes, item % panels),
+                n = tor_conv_panel(o, nr, lanes, item % panels + 1) - first,
+                width = tor_round_up(n, lanes);
+        const float *src = args->weight + group * args->group_stride + first * args->out_stride;
+        float *dst = packed + (group * tor_round_up(o, lanes) + first) * taps * c;
         for (int64_t tap = 0; tap < taps; tap++) {
             int64_t at = tap_offset(args, tap);
-            for (int64_t k = 0; k < c; k++, dst += nr) {
+            for (int64_t k = 0; k < c; k++, dst += width) {
                 for (int64_t j = 0; j < n; j++)
                     dst[j] = src[j * args->out_stride + k * args->in_stride + at];
-                for (int64_t j = n; j < nr; j++) dst[j] = 0;
+                for (int64_t j = n; j < width; j++) dst[j] = 0;
             }
         }
     }

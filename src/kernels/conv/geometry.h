@@ -50,4 +50,29 @@ static inline int64_t tor_conv_span(const TorConvAxis *axis) {
     return axis->n ? TOR_MAX(span, -span) : 0;
 }
 
+enum {
+    TOR_CONV_NEAR = 6,     ///< fewer tiles of pixels than this fetch weights just ahead
+    TOR_CONV_PANELS = 16,  ///< panels at most where pixels are the outer loop
+    TOR_CONV_CHAIN = 384,  ///< products that are summed in one go at most, which keeps errors low
+    TOR_CONV_CHAIN_END = 1,
+    TOR_CONV_BLOCK_END = 2
+};
+
+/// Products of one output that lie together in memory.
+typedef struct {
+    int64_t a;    ///< bytes from the output's first input
+    int64_t b;    ///< row of the packed panel
+    int64_t len;  ///< products
+    int64_t end;  ///< 0, or of what it is the last
+} TorConvRun;
+
+/// First column of panel `p` of `o` columns, or `o` if there is no such panel. Panels have `nr`
+/// columns; but where three vectors make one and the last would have one alone, it and the one
+/// before it have two each.
+static inline int64_t tor_conv_panel(int64_t o, int64_t nr, int64_t lanes, int64_t p) {
+    int64_t last = tor_ceil_div(o, nr) - 1;
+    bool even = nr == 3 * lanes && last > 0 && o - last * nr <= lanes;
+    return p > last ? o : p * nr - (p == last && even ? lanes : 0);
+}
+
 #endif

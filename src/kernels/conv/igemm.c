@@ -1,136 +1,31 @@
 /// Implicit-gemm convolution: see contract.h for the policy.
 ///
-/// An item is a tile of output pixels times a block of output channels. Its A rows are pixels, read
-/// in place: row r of k segment s starts at pixel[r] + segment[s].a, in x itself or in a
-/// zero-padded channels-last patch copied to scratch. Loops, outside in: k blocks (a panel's block
-/// stays in L1), panels, microkernel tiles. Sums wait in y or, before an epilogue or a transposing
+/// An item is a tile of output pixels times a block of panels of output channels. Its A rows are
+/// pixels, read in place: row r of k run i starts at pixel[r] + run[i].a, in x itself or in a
+/// zero-padded channels-last patch copied to scratch. Loops, outside in: k blocks, then panels and
+/// register tiles (tile.h) in one order or the other. Sums wait where the result goes, which the
+/// tiles finish; or, before an epilogue that is more than bounds and a sum and before a transposing
 /// store, in scratch.
+#include <math.h>
 #include <string.h>
 
-#include "base/simd.h"
-#include "kernels/conv/geometry.h"
+#include "kernels/conv/patch.h"
+#include "kernels/conv/tile.h"
 
-#define NR (2 * VF32)
-#if TOR_NREGS == 32
-#define MR 8
-#else
-#define MR 6
-#endif
 #if defined(TOR_ISA_avx512)
 #define KERNEL tor_conv_f32_f32p32__avx512_igemm
 #elif defined(TOR_ISA_avx2)
-#define KERNEL tor_conv_f32_f32p16__avx2_igemm
+#define KERNEL tor_conv_f32_f32p24__avx2_igemm
 #else
 #define KERNEL tor_conv_f32_f32p8__generic_igemm
 #endif
 
-typedef struct {
-    int64_t a;    ///< offset from a pixel
-    int64_t b;    ///< row of the packed panel
-    int64_t len;  ///< products
-    int64_t end;  ///< 1: last of its k block
-} Segment;
-
-typedef struct {
-    const float *a;        ///< pixel offsets are from here
-    const int64_t *pixel;  ///< [mr]
-    const Segment *segment;
-    const float *b;  ///< panel
-    int64_t next;    ///< from b to what to prefetch, if ahead
-    bool ahead;
-    float *c;
-    const int64_t *row;  ///< [mr], offsets of c's rows
-    const float *bias;   ///< NULL: zeros; only if first
-    bool first;          ///< c = bias + sum, else c += sum
-    int n;               ///< columns, 1..NR
-} Tile;
-
-TOR_INLINE void step(vf32 (*acc)[2], const float *const *a, int64_t k, const float *b,
-                     const int mr) {
-    vf32 b0 = vf32_load(b), b1 = vf32_load(b + VF32);
-#pragma GCC unroll 8
-    for (int r = 0; r < mr; r++) {
-        vf32 x = vf32_set(a[r][k]);
-        acc[r][0] = vf32_fma(x, b0, acc[r][0]);
-        acc[r][1] = vf32_fma(x, b1, acc[r][1]);
-    }
-}
-
-/// `mr` and `chains` are constants of each copy. Few rows take several chains of sums in turns,
-/// lest they wait for the latency of one.
-TOR_INLINE void run_tile(const Tile *t, const int mr, const int chains) {
-    vf32 sums[4][MR][2];
-    vf32(*acc)[2] = sums[0];
-    for (int u = 0; u < chains; u++)
-        for (int r = 0; r < mr; r++) sums[u][r][0] = sums[u][r][1] = (vf32){0};
-    // Prefetching the next panel's block costs one instruction a step; other tiles touch what they
-    // have.
-    const int64_t ahead = t->ahead ? NR : 0;
-    for (const Segment *s = t->segment;; s++) {
-        const float *b = t->b + s->b * NR, *next = b + t->next;
-        const float *a[MR];
-        for (int r = 0; r < mr; r++) a[r] = t->a + t->pixel[r] + s->a;
-        int64_t k = 0, len = s->len;
-        for (; k + chains <= len; k += chains)
-#pragma GCC unroll 4
-            for (int u = 0; u < chains; u++, b += NR, next += ahead) {
-                for (int line = 0; line < NR; line += 16) __builtin_prefetch(next + line, 0, 2);
-                step(sums[u], a, k + u, b, mr);
-            }
-        for (; chains > 1 && k < len; k++, b += NR) step(acc, a, k, b, mr);
-        if (s->end) break;
-    }
-#pragma GCC unroll 2
-    for (int u = chains / 2; u; u /= 2)
-#pragma GCC unroll 2
-        for (int i = 0; i < u; i++)
-#pragma GCC unroll 8
-            for (int r = 0; r < mr; r++) {
-                sums[i][r][0] += sums[i + u][r][0];
-                sums[i][r][1] += sums[i + u][r][1];
-            }
-    vf32 bias0 = {0}, bias1 = {0};
-    if (t->n == NR) {
-        if (t->bias) bias0 = vf32_load(t->bias), bias1 = vf32_load(t->bias + VF32);
-#pragma GCC unroll 8
-        for (int r = 0; r < mr; r++) {
-            float *c = t->c + t->row[r];
-            vf32_store(c, acc[r][0] + (t->first ? bias0 : vf32_load(c)));
-            vf32_store(c + VF32, acc[r][1] + (t->first ? bias1 : vf32_load(c + VF32)));
-        }
-        return;
-    }
-    int n0 = TOR_MIN(t->n, VF32), n1 = t->n - n0;
-    if (t->bias) {
-        bias0 = vf32_load_n(t->bias, n0);
-        if (n1) bias1 = vf32_load_n(t->bias + VF32, n1);
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < mr; r++) {
-        float *c = t->c + t->row[r];
-        vf32_store_n(c, acc[r][0] + (t->first ? bias0 : vf32_load_n(c, n0)), n0);
-        if (n1)
-            vf32_store_n(c + VF32, acc[r][1] + (t->first ? bias1 : vf32_load_n(c + VF32, n1)), n1);
-    }
-}
-
-#define CHAINS(mr) ((mr) == 1 ? 4 : (mr) <= 3 ? 2 : 1)
-#define TILES(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#if MR == 8
-#define TILES_WIDE(X) X(7) X(8)
-#else
-#define TILES_WIDE(X)
-#endif
-#define X(mr)                                                            \
-    static __attribute__((noinline)) void run_tile_##mr(const Tile *t) { \
-        run_tile(t, mr, CHAINS(mr));                                     \
-    }
-TILES(X)
-TILES_WIDE(X)
-#undef X
-#define X(mr) run_tile_##mr,
-static void (*const run_tiles[MR])(const Tile *) = {TILES(X) TILES_WIDE(X)};
-#undef X
+/// Where the sums of a run go.
+typedef enum {
+    IN_Y,       ///< no epilogue
+    IN_OUTPUT,  ///< the epilogue's output, which the register tiles finish
+    IN_SCRATCH
+} Target;
 
 /// Where a run stands; what depends on the tile alone is kept over its channel blocks.
 typedef struct {
@@ -140,47 +35,14 @@ typedef struct {
     int64_t batch, group, first[3], size[3];  ///< in outputs q of the phase
     int64_t pixels;
     const float *a;
-    int64_t *pixel, *row;  ///< row: offset in y or in acc
-    Segment *segment;
-    int64_t blocks;  ///< k blocks of segments, at least 1
+    Target target;
+    int64_t *pixel, *row,
+        *add;  ///< row: offset in y, in output 0 or in acc; add: in the input added
+    TorConvRun *run;
+    int64_t blocks;  ///< k blocks of runs, at least 1
     float *patch, *acc;
     int64_t acc_stride;
 } State;
-
-/// One line of pixels [first, first + n) of x, all channels of the group, to dst; zeros outside x.
-static void copy_line(float *dst, int64_t pixel, const float *src, int64_t c,
-                      const TorConvArgs *args, int64_t first, int64_t n) {
-    int64_t channel_stride = args->plan.x_stride[1], step = args->plan.x_stride[4],
-            width = args->plan.in_size[2];
-    int64_t low = TOR_MIN(TOR_MAX(-first, 0), n), high = TOR_MAX(TOR_MIN(width - first, n), low);
-    if (low == n || high == low) low = high = n;
-    for (int64_t i = 0; i < low; i++) memset(dst + i * pixel, 0, (size_t)c * sizeof(float));
-    for (int64_t i = high; i < n; i++) memset(dst + i * pixel, 0, (size_t)c * sizeof(float));
-    if (low == high) return;
-    src += (first + low) * step;
-    dst += low * pixel;
-    n = high - low;
-    if (channel_stride == 1 && step == c && pixel == c) {
-        memcpy(dst, src, (size_t)(n * c) * sizeof(float));
-    } else if (channel_stride == 1) {
-        for (int64_t i = 0; i < n; i++)
-            memcpy(dst + i * pixel, src + i * step, (size_t)c * sizeof(float));
-    } else {
-        for (int64_t k = 0; k < c; k += 8) {
-            int64_t lanes = TOR_MIN(c - k, 8);
-            const float *from = src + k * channel_stride;
-            if (lanes == 8) {
-                for (int64_t i = 0; i < n; i++)
-                    for (int j = 0; j < 8; j++)
-                        dst[i * pixel + k + j] = from[i * step + j * channel_stride];
-            } else {
-                for (int64_t j = 0; j < lanes; j++)
-                    for (int64_t i = 0; i < n; i++)
-                        dst[i * pixel + k + j] = from[i * step + j * channel_stride];
-            }
-        }
-    }
-}
 
 static void fill_patch(const State *s, const float *x, const int64_t *low, int64_t c) {
     const TorConvArgs *args = s->args;
@@ -194,29 +56,34 @@ static void fill_patch(const State *s, const float *x, const int64_t *low, int64
             bool inside =
                 id >= 0 && id < args->plan.in_size[0] && ih >= 0 && ih < args->plan.in_size[1];
             // A line outside has no pixel inside.
-            copy_line(s->patch + d * stride[0] + h * stride[1], stride[2],
-                      inside ? x + id * args->plan.x_stride[2] + ih * args->plan.x_stride[3] : NULL,
-                      c, args, inside ? low[2] : args->plan.in_size[2], extent[2]);
+            tor_conv_copy_line(
+                s->patch + d * stride[0] + h * stride[1], stride[2],
+                inside ? x + id * args->plan.x_stride[2] + ih * args->plan.x_stride[3] : NULL, c,
+                args, inside ? low[2] : args->plan.in_size[2], extent[2]);
         }
     }
 }
 
-/// The products of one output of this phase as segments, in k blocks of even size.
-static void make_segments(State *s, int64_t c) {
+/// The products of one output of this phase as runs, in chains and k blocks of even size.
+static void make_runs(State *s, int64_t c) {
     const TorConvArgs *args = s->args;
     const TorConvAxis *d = &s->axis[0], *h = &s->axis[1], *w = &s->axis[2];
     const int64_t *stride = args->plan.patch_stride;
     int64_t products = d->n * h->n * w->n * c;
-    int64_t blocks = TOR_MAX(tor_ceil_div(products, args->plan.k_block), 1),
-            left = tor_ceil_div(products, blocks), block = left;
-    Segment *out = s->segment;
-    s->blocks = blocks;
-    *out = (Segment){0, 0, 0, 1};
+    TorConvRun *out = s->run;
+    s->blocks = 1;
+    *out = (TorConvRun){0, 0, 0, TOR_CONV_BLOCK_END};
     if (products == 0) return;
-    int64_t runs = args->plan.merged_taps ? 1 : w->n, len = args->plan.merged_taps ? w->n * c : c;
+    // Chains of even length, and the same number of them in each block.
+    int64_t chain = tor_ceil_div(products, tor_ceil_div(products, TOR_CONV_CHAIN)),
+            chains = tor_ceil_div(products, chain),
+            each = tor_ceil_div(chains, tor_ceil_div(products, args->plan.k_block)), left = chain,
+            ended = 0;
+    s->blocks = tor_ceil_div(chains, each);
+    int64_t lines = args->plan.merged_taps ? 1 : w->n, len = args->plan.merged_taps ? w->n * c : c;
     for (int64_t i = 0; i < d->n; i++) {
         for (int64_t j = 0; j < h->n; j++) {
-            for (int64_t l = 0; l < runs; l++) {
+            for (int64_t l = 0; l < lines; l++) {
                 int64_t a = (d->off + i * d->off_step - tor_conv_low(d)) * stride[0] +
                             (h->off + j * h->off_step - tor_conv_low(h)) * stride[1] +
                             (w->off + l * w->off_step - tor_conv_low(w)) * stride[2];
@@ -227,17 +94,59 @@ static void make_segments(State *s, int64_t c) {
                 for (int64_t k = 0, n; k < len; k += n) {
                     n = TOR_MIN(len - k, left);
                     left -= n;
-                    *out++ = (Segment){a + k, tap * c + k, n, left == 0};
-                    if (left == 0) left = block;
+                    *out = (TorConvRun){(a + k) * (int64_t)sizeof(float), tap * c + k, n, 0};
+                    if (left == 0) {
+                        out->end = ++ended % each ? TOR_CONV_CHAIN_END : TOR_CONV_BLOCK_END;
+                        left = chain;
+                    }
+                    out++;
                 }
             }
         }
     }
-    out[-1].end = 1;
+    out[-1].end = TOR_CONV_BLOCK_END;
+}
+
+/// Offsets of the tile's pixels in what is read and in what is written.
+static void place_pixels(const State *s) {
+    const TorConvArgs *args = s->args;
+    const TorConvAxis *ax = s->axis;
+    const TorEpilogue *epilogue = args->epilogue;
+    const int64_t *from = args->plan.patch_stride, *ys = args->plan.y_stride;
+    const int64_t in_y[4] = {ys[0], ys[2], ys[3], ys[4]};
+    const int64_t *to = s->target == IN_Y ? in_y : args->plan.row_stride;
+    int64_t row_scale = s->acc_stride, add_scale = 0;
+    if (s->target == IN_Y) {
+        row_scale = 1;
+    } else if (s->target == IN_OUTPUT) {
+        row_scale = epilogue->row_stride[epilogue->program->n_inputs];
+        add_scale = epilogue->row_stride[args->plan.clamp.add];
+    }
+    int64_t n = 0;
+    for (int64_t d = 0; d < s->size[0]; d++) {
+        for (int64_t h = 0; h < s->size[1]; h++) {
+            int64_t pixel = d * ax[0].stride * from[0] + h * ax[1].stride * from[1],
+                    pixel_step = ax[2].stride * from[2];
+            int64_t row = s->batch * to[0] +
+                          (ax[0].first + (s->first[0] + d) * ax[0].step) * to[1] +
+                          (ax[1].first + (s->first[1] + h) * ax[1].step) * to[2] +
+                          (ax[2].first + s->first[2] * ax[2].step) * to[3],
+                    row_step = ax[2].step * to[3];
+            if (s->target == IN_SCRATCH) row = n, row_step = 1;
+            for (int64_t w = 0; w < s->size[2]; w++, n++) {
+                s->pixel[n] = pixel + w * pixel_step;
+                s->row[n] = (row + w * row_step) * row_scale;
+                s->add[n] = (row + w * row_step) * add_scale;
+            }
+        }
+    }
+    // Tiles look one further than their pixels.
+    s->row[n] = s->row[n - 1];
+    s->add[n] = s->add[n - 1];
 }
 
 /// Makes the state describe tile `id`; false where the phase has no such tile.
-static bool enter_tile(State *s, int64_t id, bool in_y) {
+static bool enter_tile(State *s, int64_t id) {
     const TorConvArgs *args = s->args;
     int64_t c = args->in_channels / args->groups, rest = id, tile[3], low[3];
     s->tile_id = id;
@@ -261,31 +170,17 @@ static bool enter_tile(State *s, int64_t id, bool in_y) {
         low[i] = s->first[i] * s->axis[i].stride + tor_conv_low(&s->axis[i]);
     }
     if (s->pixels == 0) return false;
-    make_segments(s, c);
+    make_runs(s, c);
     const float *x =
         args->x + s->batch * args->plan.x_stride[0] + s->group * c * args->plan.x_stride[1];
-    const int64_t *from = args->plan.patch_stride, *to = args->plan.y_stride;
+    const int64_t *from = args->plan.patch_stride;
     if (args->plan.copy) {
         fill_patch(s, x, low, c);
         s->a = s->patch;
     } else {
         s->a = x + low[0] * from[0] + low[1] * from[1] + low[2] * from[2];
     }
-    int64_t n = 0;
-    for (int64_t d = 0; d < s->size[0]; d++) {
-        for (int64_t h = 0; h < s->size[1]; h++) {
-            for (int64_t w = 0; w < s->size[2]; w++, n++) {
-                const TorConvAxis *ax = s->axis;
-                s->pixel[n] = d * ax[0].stride * from[0] + h * ax[1].stride * from[1] +
-                              w * ax[2].stride * from[2];
-                s->row[n] = !in_y ? n * s->acc_stride
-                                  : s->batch * to[0] +
-                                        (ax[0].first + (s->first[0] + d) * ax[0].step) * to[2] +
-                                        (ax[1].first + (s->first[1] + h) * ax[1].step) * to[3] +
-                                        (ax[2].first + (s->first[2] + w) * ax[2].step) * to[4];
-            }
-        }
-    }
+    place_pixels(s);
     return true;
 }
 
@@ -335,66 +230,174 @@ static void leave_tile(const State *s, int64_t col, int64_t cols, void *scratch)
     }
 }
 
+static int64_t panel_column(int64_t o, int64_t p) { return tor_conv_panel(o, NR, VF32, p); }
+
+/// A k block: runs [begin, end), the `index`-th of them.
+typedef struct {
+    const TorConvRun *begin, *end;
+    int64_t index;
+    int64_t products, slots;  ///< of a pixel; slots as Tile counts them
+} Block;
+
+static Block next_block(const TorConvRun *begin, int64_t index) {
+    Block b = {.begin = begin, .end = begin, .index = index};
+    do b.products += b.end->len, b.slots += b.end->len / SLOT;
+    while (b.end++->end != TOR_CONV_BLOCK_END);
+    return b;
+}
+
+/// Products of an output pixel.
+static int64_t depth_of(const TorConvArgs *args) {
+    return args->kernel[0] * args->kernel[1] * args->kernel[2] * (args->in_channels / args->groups);
+}
+
+static const float *packed_panel(const State *s, int64_t p) {
+    int64_t o = s->args->out_channels / s->args->groups;
+    return (const float *)s->args->packed +
+           (s->group * tor_round_up(o, VF32) + panel_column(o, p)) * depth_of(s->args);
+}
+
+/// The register tiles of panel `p`, at the first pixels.
+static void enter_panel(const State *s, const Block *block, int64_t first_panel, int64_t p,
+                        Tile *t) {
+    const TorConvArgs *args = s->args;
+    const TorClampEpilogue *clamp = &args->plan.clamp;
+    int64_t o = args->out_channels / args->groups, column = panel_column(o, p),
+            channel = s->group * o + column;
+    bool first = block->index == 0,
+         finish = s->target == IN_OUTPUT && block->index + 1 == s->blocks;
+    *t = (Tile){.a = s->a,
+                .pixel = s->pixel,
+                .run = block->begin,
+                .b = packed_panel(s, p),
+                .row = s->row,
+                .add_row = s->add,
+                .first = first,
+                .bounded_below = finish && clamp->low > -INFINITY,
+                .bounded_above = finish && clamp->high < INFINITY,
+                .low = clamp->low,
+                .high = clamp->high,
+                .n = (int)(panel_column(o, p + 1) - column)};
+    t->vectors = (t->n + VF32 - 1) / VF32;
+    t->next = (const char *)t->b;
+    if (first && args->bias) memcpy(t->start, args->bias + channel, (size_t)t->n * sizeof(float));
+    if (s->target == IN_Y) {
+        t->c = args->y + channel;
+    } else if (s->target == IN_SCRATCH) {
+        t->c = s->acc + (column - panel_column(o, first_panel));
+    } else {
+        const TorEpilogue *e = args->epilogue;
+        t->c = (float *)e->data[e->program->n_inputs] + channel;
+        if (first && clamp->add) t->add = (const float *)e->data[clamp->add] + channel;
+    }
+}
+
+/// One tile, and the next one's place. last: of its panel.
+static void run_rows(Tile *t, int rows, bool last, bool near) {
+    t->ahead = last ? 0 : rows;
+    register_tiles[t->vectors - 1][near][rows - 1](t);
+    t->pixel += rows;
+    t->row += rows;
+    t->add_row += rows;
+}
+
+/// Has the tile fetch the next tile's pixels, which follow its own in memory.
+static void fetch_pixels(const State *s, const Block *block, Tile *t, int rows) {
+    t->next_step = SLOT * rows * (int64_t)sizeof(float);
+    t->next = (const char *)(s->a + t->pixel[0] + rows * block->products);
+}
+
+/// Panels outside, pixels inside: a panel's block stays in L1 while the pixels pass by.
+static void run_by_panels(const State *s, const Block *block, int64_t first_panel,
+                          int64_t last_panel, bool far_pixels) {
+    for (int64_t p = first_panel; p < last_panel; p++) {
+        Tile t;
+        enter_panel(s, block, first_panel, p, &t);
+        const int tiles = (int)tor_ceil_div(s->pixels, t.vectors == NV ? MR : MR_TAIL);
+        const int low = (int)(s->pixels / tiles), high = (int)(s->pixels % tiles);
+        // What follows is fetched meanwhile, an equal share by each tile, since a burst of fetches
+        // blocks the loads behind it: the next tile's pixels, unless they are in L2 already; then
+        // this block of the next panel, or the next block of the first. Few tiles fetch for
+        // themselves, just ahead.
+        const bool near = tiles < TOR_CONV_NEAR, fetch_a = far_pixels && p == first_panel && !near;
+        bool more = p + 1 < last_panel, other = block->index + 1 < s->blocks;
+        if (!near && !fetch_a && block->slots && (more || other)) {
+            int64_t o = s->args->out_channels / s->args->groups, q = more ? p + 1 : first_panel,
+                    width = tor_round_up(panel_column(o, q + 1) - panel_column(o, q), VF32);
+            t.next =
+                (const char *)(packed_panel(s, q) + (more ? block->begin : block->end)->b * width);
+            t.next_step = tor_ceil_div(block->products * width * (int64_t)sizeof(float),
+                                       block->slots * tiles);
+        }
+        for (int i = 0; i < tiles; i++) {
+            const int rows = low + (i < high);
+            if (fetch_a) fetch_pixels(s, block, &t, rows);
+            run_rows(&t, rows, i + 1 == tiles, near && i == 0);
+            t.next += block->slots * t.next_step;
+        }
+    }
+}
+
+/// Pixels outside, panels inside, for weights that stay in L2 all together and one k block: whole
+/// lines of the result are written one after the other.
+static void run_by_pixels(const State *s, const Block *block, int64_t first_panel,
+                          int64_t last_panel, bool far_pixels) {
+    Tile t[TOR_CONV_PANELS];
+    const int panels = (int)(last_panel - first_panel),
+              mr = s->args->out_channels / s->args->groups > (NV - 1) * VF32 ? MR : MR_TAIL;
+    for (int p = 0; p < panels; p++) enter_panel(s, block, first_panel, first_panel + p, &t[p]);
+    const int tiles = (int)tor_ceil_div(s->pixels, mr);
+    const int low = (int)(s->pixels / tiles), high = (int)(s->pixels % tiles);
+    for (int i = 0; i < tiles; i++) {
+        const int rows = low + (i < high);
+        if (far_pixels) fetch_pixels(s, block, &t[0], rows);
+        for (int p = 0; p < panels; p++) run_rows(&t[p], rows, i + 1 == tiles, false);
+    }
+}
+
 void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch);
 
 void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
     const TorConvArgs *args = arg;
     uint8_t *base = scratch;
-    bool in_y = !args->epilogue && args->plan.y_stride[1] == 1;
     int64_t *numbers = (int64_t *)(base + args->plan.seg_at);
+    int64_t panels_most = args->plan.n_join * args->plan.n_block, each = args->plan.pixels + 1;
     State s = {
         .args = args,
         .tile_id = -1,
+        .target = args->plan.clamps                                ? IN_OUTPUT
+                  : !args->epilogue && args->plan.y_stride[1] == 1 ? IN_Y
+                                                                   : IN_SCRATCH,
         .pixel = numbers,
-        .row = numbers + args->plan.pixels,
-        .segment = (Segment *)(numbers + 2 * args->plan.pixels),
+        .row = numbers + each,
+        .add = numbers + 2 * each,
+        .run = (TorConvRun *)(numbers + 3 * each),
         .patch = (float *)(base + args->plan.patch_at),
         .acc = (float *)(base + args->plan.acc_at),
-        .acc_stride = args->plan.n_join * args->plan.n_block + 16,
+        .acc_stride = panels_most * NR + 16,
     };
-    int64_t c = args->in_channels / args->groups, o = args->out_channels / args->groups;
-    int64_t panels = tor_ceil_div(o, NR),
-            panel = args->kernel[0] * args->kernel[1] * args->kernel[2] * c * NR;
+    int64_t o = args->out_channels / args->groups, panels = tor_ceil_div(o, NR);
+    // Pixels read in place whose products follow each other in memory.
+    bool far_pixels = !args->plan.copy && args->plan.patch_stride[2] == depth_of(args);
     for (int64_t item = begin, joined; item < end; item += joined) {
-        int64_t id = item / args->plan.n_blocks, block_id = item % args->plan.n_blocks,
-                first = block_id * args->plan.n_block;
-        if (id != s.tile_id) enter_tile(&s, id, in_y);
+        int64_t id = item / args->plan.n_blocks, block_id = item % args->plan.n_blocks;
+        if (id != s.tile_id) enter_tile(&s, id);
         // Blocks of one tile that fall to one thread go together, so that A is read from L2 once
         // for all.
         joined = TOR_MIN(args->plan.n_blocks - block_id, end - item);
-        if (!in_y) joined = TOR_MIN(joined, args->plan.n_join);
+        if (s.target == IN_SCRATCH) joined = TOR_MIN(joined, args->plan.n_join);
         if (s.pixels == 0) continue;
-        int64_t last = TOR_MIN(first + joined * args->plan.n_block, o), channel = s.group * o;
-        int64_t tiles = tor_ceil_div(s.pixels, MR);
-        const Segment *block = s.segment, *after;
-        for (int64_t k = 0; k < s.blocks; k++, block = after) {
-            for (after = block; !after++->end;) continue;
-            for (int64_t n = first; n < last; n += NR) {
-                Tile t = {
-                    .a = s.a,
-                    .segment = block,
-                    .b = (const float *)args->packed + (s.group * panels + n / NR) * panel,
-                    .c = in_y ? args->y + channel + n : s.acc + (n - first),
-                    .bias = args->bias ? args->bias + channel + n : NULL,
-                    .first = k == 0,
-                    .n = (int)TOR_MIN(NR, last - n),
-                };
-                // Next: this block of the next panel, or the next block of the first one.
-                if (n + NR < last)
-                    t.next = panel;
-                else if (k + 1 < s.blocks)
-                    t.next = (first - n) / NR * panel + (after->b - block->b) * NR;
-                for (int64_t i = 0; i < tiles; i++) {
-                    int64_t low, high;
-                    t.ahead = i == 0 && t.next != 0;
-                    if (i == 1) t.next = 0;
-                    tor_partition(s.pixels, (int)tiles, (int)i, &low, &high);
-                    t.pixel = s.pixel + low;
-                    t.row = s.row + low;
-                    run_tiles[high - low - 1](&t);
-                }
-            }
+        int64_t first = block_id * args->plan.n_block,
+                last = TOR_MIN(first + joined * args->plan.n_block, panels);
+        const TorConvRun *run = s.run;
+        for (int64_t k = 0; k < s.blocks; k++) {
+            Block block = next_block(run, k);
+            (args->plan.by_pixels ? run_by_pixels : run_by_panels)(&s, &block, first, last,
+                                                                   far_pixels && s.blocks == 1);
+            run = block.end;
         }
-        if (!in_y) leave_tile(&s, channel + first, last - first, base + args->plan.epilogue_at);
+        int64_t column = panel_column(o, first), columns = panel_column(o, last) - column;
+        if (s.target == IN_SCRATCH)
+            leave_tile(&s, s.group * o + column, columns, base + args->plan.epilogue_at);
     }
 }
