@@ -20,6 +20,12 @@ def fresh():
     torch._dynamo.reset()
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--convolutions", type=int, default=200, help="how many test_conv_search.py draws"
+    )
+
+
 def pytest_configure(config):
     # PyTorch logs every step of a compile at DEBUG; a failure's report would drown in it.
     config.option.showcapture = "no"
