@@ -3,6 +3,7 @@
 Each function gives a module that takes its inputs by position and gives one tensor, and the inputs.
 """
 
+import nets
 import torch
 import transformers as hf
 
@@ -43,17 +44,24 @@ def vision(model):
     return OneTensor(model, ["pixel_values"], "last_hidden_state"), (torch.randn(1, 3, 224, 224),)
 
 
-def convolutional(model):
+def calibrated(model, inputs):
     """Statistics of real activations: with the initial ones they grow, or vanish, with depth."""
-    model, inputs = vision(model)
     for module in model.modules():
         if isinstance(module, torch.nn.Conv2d):
             torch.nn.init.kaiming_normal_(module.weight)
         if isinstance(module, torch.nn.BatchNorm2d):
             module.momentum = None
     with torch.no_grad():
-        model.train()(torch.randn(4, 3, 224, 224))
+        model.train()(torch.randn(4, *inputs[0].shape[1:]))
     return model, inputs
+
+
+def convolutional(model):
+    return calibrated(*vision(model))
+
+
+def plain(model, size=224):
+    return calibrated(model, (torch.randn(1, 3, size, size),))
 
 
 def bert():
@@ -175,6 +183,40 @@ def efficientnet():
     return convolutional(hf.EfficientNetModel(config))
 
 
+def resnet18():
+    return convolutional(
+        hf.ResNetModel(
+            hf.ResNetConfig(
+                depths=[2, 2, 2, 2], hidden_sizes=[64, 128, 256, 512], layer_type="basic"
+            )
+        )
+    )
+
+
+def regnet():
+    """RegNetY-800MF."""
+    config = hf.RegNetConfig(
+        depths=[1, 3, 8, 2], hidden_sizes=[64, 144, 320, 784], groups_width=16, layer_type="y"
+    )
+    return convolutional(hf.RegNetModel(config))
+
+
+def vgg16():
+    return plain(nets.VGG16())
+
+
+def densenet121():
+    return plain(nets.DenseNet121())
+
+
+def unet():
+    return plain(nets.UNet())
+
+
+def yolo():
+    return plain(nets.YOLO(), size=320)
+
+
 MODELS = {
     f.__name__: f
     for f in (
@@ -194,6 +236,9 @@ MODELS = {
     )
 }
 
+#: Run where they are named: more convolution nets.
+MORE = {f.__name__: f for f in (resnet18, regnet, vgg16, densenet121, unet, yolo)}
+
 #: For tables and pictures.
 TITLES = {
     "bert": "BERT base, 1 x 128 tokens",
@@ -209,4 +254,10 @@ TITLES = {
     "resnet50": "ResNet-50, 224 x 224",
     "mobilenetv2": "MobileNetV2, 224 x 224",
     "efficientnet": "EfficientNet-B0, 224 x 224",
+    "resnet18": "ResNet-18, 224 x 224",
+    "regnet": "RegNetY-800MF, 224 x 224",
+    "vgg16": "VGG-16, 224 x 224",
+    "densenet121": "DenseNet-121, 224 x 224",
+    "unet": "U-Net, half as wide, 224 x 224",
+    "yolo": "like YOLOv8n, 320 x 320",
 }

@@ -4,7 +4,8 @@
                         [--engines eager,toroid,inductor,onnxruntime,openvino]
                         [--threads 1] [--seconds 5] [--json FILE] [--record [NOTE]]
 
-Models come from transformers' configs with random weights. Each row has the median time of a call,
+Models come from transformers' configs with random weights; by name also the convolution nets of
+nets.py. Each row has the median time of a call,
 the ratio of the first engine's median to it, the time to the first result (compiling or exporting
 included), and the error against float64 as a multiple of the first engine's. Engines take turns
 call by call, so that a machine that slows down slows all of them down. An engine that is not
@@ -35,7 +36,7 @@ warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402
 import toroid as package  # noqa: E402
-from models import MODELS, TITLES  # noqa: E402
+from models import MODELS, MORE, TITLES  # noqa: E402
 
 PAUSE = 0.01  # seconds between calls: threads of the engine before go to sleep
 MIN_CALLS = 5
@@ -193,7 +194,7 @@ def steps(call):
 @torch.no_grad()
 def measure(model_name, engines, threads, seconds):
     torch.manual_seed(0)
-    model, inputs = MODELS[model_name]()
+    model, inputs = {**MODELS, **MORE}[model_name]()
     model.eval()
     wide = [x.double() if x.is_floating_point() else x for x in inputs]
     exact = copy.deepcopy(model).double()(*wide)
@@ -238,7 +239,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--models", type=names(MODELS), default=list(MODELS))
+    parser.add_argument("--models", type=names([*MODELS, *MORE]), default=list(MODELS))
     parser.add_argument("--engines", type=names(ENGINES), default=["eager", "toroid"])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5, help="for each model, all engines")
