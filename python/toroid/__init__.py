@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from toroid import _core, backends, tunable
-from toroid.backends import compose
+from toroid.backends import aot, compose
 from toroid.report import explain
 
 Unsupported = _core.Unsupported
@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Unsupported",
     "__version__",
+    "aot",
     "backends",
     "compose",
     "explain",

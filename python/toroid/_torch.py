@@ -6,9 +6,10 @@ The rest of the package uses public names only. Tried on 2.13.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -80,8 +81,18 @@ def run_aot(
     forward: Compiler,
     backward: Compiler,
     inference: Compiler,
+    partition: Callable[..., Any] | None = None,
+    decompositions: Callable[[], Mapping[Any, Any]] | None = None,
 ) -> Callable[..., Any]:
-    """Capture through AOTAutograd, with the compilers given for each kind of graph."""
+    """Capture through AOTAutograd, with the compilers given for each kind of graph.
+
+    Parameters
+    ----------
+    partition : callable, optional
+        Splits the joint graph; by default all that forward computes is kept for backward.
+    decompositions : callable, optional
+        Gives PyTorch's table; by default `native_decompositions`.
+    """
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch import config
 
@@ -97,8 +108,9 @@ def run_aot(
             fw_compiler=forward,
             bw_compiler=backward,
             inference_compiler=inference,
-            decompositions=decompositions,
+            decompositions=decompositions or native_decompositions,
             keep_inference_input_mutations=True,
+            **({"partition_fn": partition} if partition else {}),
         )(gm, [example_inputs[i] for i in kept])
     if len(kept) == count:
         return run
@@ -218,6 +230,48 @@ def static_inputs() -> set[int]:
     return set(metadata.static_input_indices or ()) - written
 
 
+def donate_nothing() -> None:
+    """Let backward run again (``retain_graph=True``): no compiler here reuses what is saved for it.
+
+    Only right while AOTAutograd compiles a forward graph. PyTorch refuses a second run where saved
+    tensors are noted as donated.
+    """
+    context = torch._guards.TracingContext.try_get()
+    metadata = context and context.fw_metadata
+    if metadata and hasattr(metadata, "bw_donated_idxs"):
+        metadata.bw_donated_idxs = []
+
+
+def partitioner(name: str) -> Callable[..., Any]:
+    """A function for `run_aot` that splits joint graphs: "min_cut" or "default"."""
+    from torch._functorch import partitioners
+
+    return {
+        # Computes again in backward what is cheap, so that less is kept.
+        "min_cut": partitioners.min_cut_rematerialization_partition,
+        "default": partitioners.default_partition,
+    }[name]
+
+
+def control_flow() -> tuple[type[BaseException], ...]:
+    """What PyTorch raises to have the capture done anew or given up; nobody's failure."""
+    from torch._dynamo import exc
+
+    return exc.RestartAnalysis, exc.SkipFrame
+
+
+def copy_graph(gm: GraphModule) -> GraphModule:
+    """A graph that may be changed; modules and tensors are shared."""
+    return GraphModule(gm, copy.deepcopy(gm.graph))
+
+
+def box(function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    """A function of tensors as one of a list that it empties."""
+    from torch._functorch.aot_autograd import make_boxed_func
+
+    return make_boxed_func(function)
+
+
 def boxed(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
     """A plain boxed function, for wrappers that need one with a ``__dict__``."""
 
@@ -230,9 +284,7 @@ def boxed(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 
 def eager(gm: GraphModule) -> Callable[[list[Any]], Any]:
     """The graph as PyTorch runs it, boxed."""
-    from torch._functorch.aot_autograd import make_boxed_func
-
-    return make_boxed_func(gm.forward)
+    return box(gm.forward)
 
 
 @functools.cache
@@ -274,7 +326,7 @@ def _for_grids_of_many(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.cache
-def decompositions() -> dict[Any, Callable[..., Any]]:
+def native_decompositions() -> dict[Any, Callable[..., Any]]:
     """PyTorch's decompositions of the ops that Toroid does not know by name.
 
     Random ops keep their kernels: a decomposition would draw other numbers than eager does.
@@ -313,8 +365,9 @@ def decompose(node: torch.fx.Node) -> GraphModule | None:
     mode = torch._guards.detect_fake_mode(values)
     if mode is None:
         return None
+    table = native_decompositions()
     with mode, torch.no_grad():
-        return make_fx(call, tracing_mode="real", decomposition_table=decompositions())(*values)
+        return make_fx(call, tracing_mode="real", decomposition_table=table)(*values)
 
 
 # ------------------------------------------------------------------ FX nodes

@@ -1,10 +1,11 @@
 """The backend that ``torch.compile(model, backend="toroid")`` finds by its entry point.
 
-AOTAutograd captures, `toroid.lower` forwards the nodes, C compiles and runs.
+AOTAutograd captures, a compiler (`toroid.compilers`) lowers, C compiles and runs.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +14,30 @@ from typing import Any
 from torch.fx import GraphModule
 
 from toroid import _core, _torch
-from toroid.lower import NotLowerable, lower
-from toroid.options import Options, ambient_precision, parse
+from toroid.compilers import REFUSALS, Compiler, Job, Native
+from toroid.options import parse
 from toroid.report import GraphReport, publish
 
 log = logging.getLogger("toroid")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """Who compiles the graphs of a model, and how AOTAutograd makes them.
+
+    Attributes
+    ----------
+    compiler : Compiler
+        Takes each graph.
+    partition : callable, optional
+        Splits what has a gradient into forward and backward; PyTorch's plain way by default.
+    decompositions : callable, optional
+        Gives the table, when it is needed; by default what Toroid does not know is taken apart.
+    """
+
+    compiler: Compiler
+    partition: Callable[..., Any] | None = None
+    decompositions: Callable[[], Mapping[Any, Any]] | None = None
 
 
 def toroid(
@@ -47,7 +67,7 @@ def toroid(
     toroid.Unsupported
         With ``strict``, where anything would be left to PyTorch.
     """
-    return _run(gm, example_inputs, mode, options, "toroid", None)
+    return _run(gm, example_inputs, mode, options, "toroid", _TOROID)
 
 
 def toroid_debug(
@@ -58,44 +78,7 @@ def toroid_debug(
     options: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """Print each graph before and after the passes on standard output, then do as `toroid`."""
-    handle = _core.backend_resolve("toroid_debug")
-    return _run(gm, example_inputs, mode, options, "toroid_debug", handle)
-
-
-def by_handle(name: str, handle: Any) -> Callable[..., Any]:
-    """A function like `toroid` that has each graph compiled by another backend.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    handle : capsule
-        Of ``_core.backend_resolve``.
-    """
-    ready = False
-
-    def initialise_both() -> None:
-        nonlocal ready
-        initialise()
-        _core.backend_init(handle)
-        ready = True
-
-    def backend(
-        gm: GraphModule,
-        example_inputs: Sequence[Any],
-        *,
-        mode: str | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> Callable[..., Any]:
-        # A PyTorch that knows such hooks has called it by now.
-        if not ready:
-            initialise_both()
-        return _run(gm, example_inputs, mode, options, name, handle)
-
-    backend.__name__ = backend.__qualname__ = name
-    backend.__doc__ = f"Compile a Dynamo graph by Toroid's backend {name}; see `toroid`."
-    backend._dynamo_backend_init = initialise_both
-    return backend
+    return _run(gm, example_inputs, mode, options, "toroid_debug", _DEBUG)
 
 
 def toroid_reference(
@@ -118,9 +101,46 @@ def initialise() -> None:
     _torch.attach()
 
 
-toroid._dynamo_backend_init = initialise
-toroid_reference._dynamo_backend_init = initialise
-toroid_debug._dynamo_backend_init = initialise
+for _function in (toroid, toroid_debug, toroid_reference):
+    _function._dynamo_backend_init = initialise
+    _function._toroid_compiler = Native(_function.__name__, _core.backend_find(_function.__name__))
+
+_TOROID = Recipe(toroid._toroid_compiler)
+_DEBUG = Recipe(toroid_debug._toroid_compiler)
+
+
+def by_recipe(recipe: Recipe) -> Callable[..., Any]:
+    """A function like `toroid` that goes by another recipe.
+
+    It has the compiler for those who make others of it, and the compiler's init hook and reset
+    under the names that PyTorch looks for.
+    """
+    compiler = recipe.compiler
+    ready = False
+
+    def initialise_compiler() -> None:
+        nonlocal ready
+        compiler.initialise()
+        ready = True
+
+    def backend(
+        gm: GraphModule,
+        example_inputs: Sequence[Any],
+        *,
+        mode: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Callable[..., Any]:
+        # A PyTorch that knows such hooks has called it by now.
+        if not ready:
+            initialise_compiler()
+        return _run(gm, example_inputs, mode, options, compiler.name, recipe)
+
+    backend.__name__ = backend.__qualname__ = compiler.name
+    backend.__doc__ = f"Compile a Dynamo graph by {compiler.name}; see `toroid`."
+    backend._toroid_compiler = compiler
+    backend._dynamo_backend_init = initialise_compiler
+    backend.reset = compiler.reset
+    return backend
 
 
 def _run(
@@ -129,59 +149,46 @@ def _run(
     mode: str | None,
     options: Mapping[str, Any] | None,
     name: str,
-    handle: Any,
+    recipe: Recipe,
 ) -> Callable[..., Any]:
-    """What all backends do; `handle` is that of the one that compiles, None for Toroid itself."""
+    """What all backends do."""
     initialise()
-    wanted = parse(mode, options, name)
+    # Compilers in Python may have options of their own.
+    checked = parse(mode, options if recipe.compiler.native else None, name)
+    job = Job(checked, options or {})
     breaks = getattr(gm, "compile_subgraph_reason", None)
-    compiler = functools.partial(_compile, options=wanted, breaks=breaks, handle=handle)
+    compiler = functools.partial(compile_graph, compiler=recipe.compiler, job=job, breaks=breaks)
     return _torch.run_aot(
         gm,
         example_inputs,
         forward=functools.partial(compiler, kind="forward"),
         backward=functools.partial(compiler, kind="backward"),
         inference=functools.partial(compiler, kind="inference"),
+        partition=recipe.partition,
+        decompositions=recipe.decompositions,
     )
 
 
-def _compile(
+def compile_graph(
     gm: GraphModule,
     example_inputs: Sequence[Any],
     *,
-    options: Options,
-    breaks: Any,
+    compiler: Compiler,
+    job: Job,
     kind: str,
-    handle: Any = None,
+    breaks: Any = None,
 ) -> Callable[[list[Any]], Any]:
     """Compile one AOTAutograd graph; falls back to PyTorch as a whole where it must."""
+    options = job.options
     report = GraphReport(kind=kind, graph_break=breaks)
     if kind != "backward":
         _torch.restart_for_floats(gm)
+        _torch.donate_nothing()
+    run = None
     try:
-        frozen = set() if kind == "backward" or not options.freeze else _torch.static_inputs()
-        lowered = lower(gm, frozen)
-        report.externals = lowered.externals
-        if options.strict and lowered.externals:
-            raise _core.Unsupported(report.reasons())
-        report.executable = lowered.graph.compile(
-            lowered.callables,
-            lowered.constants,
-            threads=options.threads,
-            freeze=options.freeze,
-            reference=options.reference,
-            precision=options.precision or ambient_precision(),
-            # Dynamo guards what a forward graph gets; autograd may bring anything.
-            unguarded=kind == "backward",
-            # The backward pass and the optimiser would read them back at each step.
-            release=options.release_weights and kind == "inference",
-            backend=handle,
-            tune=options.tune,
-        )
+        run = compiler.compile(gm, example_inputs, job, report)
         log.info("%s graph: compiled by %s", kind, report.backend)
-    except NotLowerable as error:
-        report.fallback = str(error)
-    except _core.Unsupported as error:
+    except REFUSALS as error:
         if options.strict and report.externals:
             raise
         report.fallback = str(error)
@@ -191,12 +198,12 @@ def _compile(
     elif not options.strict:
         _warn(report)
     _torch.publish_artifacts(f"toroid_{kind}", report.artifacts)
-    if report.fallback is not None:
+    if run is None:
         if options.strict:
             raise _core.Unsupported(report.reasons())
-        return _torch.eager(gm)
+        run = _torch.eager(gm)
     # The backward is wrapped by PyTorch in a way that only keeps what is in a function's __dict__.
-    return _torch.boxed(report.executable) if kind == "backward" else report.executable
+    return _torch.boxed(run) if kind == "backward" else run
 
 
 _warned: set[str] = set()

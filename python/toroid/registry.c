@@ -1,4 +1,5 @@
 /// The table of backends, as Python sees it: a backend that was resolved is a capsule.
+#include "api/frontend.h"
 #include "core.h"
 
 #define CAPSULE "toroid.Backend"
@@ -11,15 +12,25 @@ static PyObject *wrap(const ToroidBackend *backend) {
     return PyCapsule_New((void *)(uintptr_t)backend, CAPSULE, NULL);
 }
 
+typedef ToroidStatus (*LookUp)(const ToroidBackend **out, const char *name);
+
 /// Plugins and hooks run without the GIL.
-static PyObject *resolve(PyObject *Py_UNUSED(module), PyObject *name) {
+static PyObject *look_up(LookUp function, PyObject *name) {
     const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
     if (!text) return NULL;
     const ToroidBackend *backend;
     PyThreadState *state = PyEval_SaveThread();
-    ToroidStatus status = toroid_backend_resolve(&backend, text);
+    ToroidStatus status = function(&backend, text);
     PyEval_RestoreThread(state);
     return status == TOROID_OK ? wrap(backend) : tor_py_raise(status);
+}
+
+static PyObject *resolve(PyObject *Py_UNUSED(module), PyObject *name) {
+    return look_up(toroid_backend_resolve, name);
+}
+
+static PyObject *find(PyObject *Py_UNUSED(module), PyObject *name) {
+    return look_up(tor_backend_find, name);
 }
 
 static PyObject *init(PyObject *Py_UNUSED(module), PyObject *object) {
@@ -92,6 +103,8 @@ PyMethodDef tor_py_registry_methods[] = {
     {"backend_name", name, METH_O, "backend_name(backend) -> str"},
     {"backend_resolve", resolve, METH_O,
      "backend_resolve(name) -> Backend\n\nLoads a plugin where needed and calls the init hook."},
+    {"backend_find", find, METH_O,
+     "backend_find(name) -> Backend\n\nAs backend_resolve, without the init hook."},
     {"backend_init", init, METH_O, "backend_init(backend)\n\nCalls its init hook."},
     {"backend_list", list, METH_VARARGS,
      "backend_list(exclude_tags) -> list of names\n\nIn order; loads nothing."},

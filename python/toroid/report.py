@@ -31,6 +31,8 @@ class GraphReport:
         The compiled graph.
     graph_break : torch._dynamo GraphCompileReason or None
         Why Dynamo ended the graph.
+    compiler : str or None
+        Name of the compiler in Python that took the graph.
     """
 
     kind: str
@@ -38,6 +40,7 @@ class GraphReport:
     fallback: str | None = None
     executable: Any = None
     graph_break: Any = None
+    compiler: str | None = None
 
     @property
     def stats(self) -> dict[str, int]:
@@ -46,8 +49,8 @@ class GraphReport:
 
     @property
     def backend(self) -> str | None:
-        """Name of the backend that compiled; None for a graph that PyTorch runs."""
-        return self.executable.backend if self.executable else None
+        """Name of the backend or compiler; None for a graph that PyTorch runs."""
+        return self.executable.backend if self.executable else self.compiler
 
     @property
     def native(self) -> int:
@@ -83,6 +86,8 @@ class GraphReport:
     def __str__(self) -> str:
         if self.fallback is not None:
             return f"{self.kind} graph, run by PyTorch: {self.fallback}"
+        if self.compiler is not None:
+            return f"{self.kind} graph by {self.compiler}"
         stats = self.stats
         by = "" if self.backend == "toroid" else f" by {self.backend}"
         head = (

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/frontend.h"
 #include "api/internal.h"
 #include "backend/plugin.h"
 #include "backend/registry.h"
@@ -165,7 +166,8 @@ static ToroidStatus load(const ToroidBackend **out, const char *name) {
     return found ? status : unknown(name, refused);
 }
 
-static ToroidStatus find(const ToroidBackend **out, const char *name) {
+ToroidStatus tor_backend_find(const ToroidBackend **out, const char *name) {
+    *out = NULL;
     TOR_TRY(start());
     *out = tor_registry_find(name);
     return *out ? TOROID_OK : load(out, name);
@@ -175,7 +177,7 @@ ToroidStatus toroid_backend_resolve(const ToroidBackend **out, const char *name)
     if (out) *out = NULL;
     if (!out || !name) return tor_invalid("toroid_backend_resolve: an argument is NULL");
     const ToroidBackend *backend = NULL;
-    TOR_TRY(find(&backend, name));
+    TOR_TRY(tor_backend_find(&backend, name));
     TOR_TRY(toroid_backend_init(backend));
     *out = backend;
     return TOROID_OK;

@@ -11,4 +11,7 @@
 ToroidStatus tor_frontend_compile(TorExecutable **out, TorGraph **graph, const TorOptions *options,
                                   const ToroidBackend *backend, const char **by);
 
+/// toroid_backend_resolve() without the init hook: for a compiler whose hook does not count.
+ToroidStatus tor_backend_find(const ToroidBackend **out, const char *name);
+
 #endif

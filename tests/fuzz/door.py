@@ -1,7 +1,7 @@
 """From a program to a compiled graph, by the door that torch.compile uses after its capture.
 
-`_compile` gets what AOTAutograd would give it: ATen calls with fake tensors in ``meta["val"]``,
-writes as copy_ at the end, and the numbers of frozen inputs in the tracing context.
+`compile_graph` gets what AOTAutograd would give it: ATen calls with fake tensors in
+``meta["val"]``, writes as copy_ at the end, the numbers of frozen inputs in the tracing context.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch._guards import TracingContext, tracing
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph, GraphModule
 from toroid import backend
+from toroid.compilers import Job
 from toroid.options import parse
 from toroid.report import GraphReport, listen
 
@@ -91,5 +92,7 @@ def compile_program(program: Program, **options: Any) -> Compiled:
     )
     wanted = parse(None, {"threads": program.threads, **options})
     with tracing(context), listen() as reports, torch.no_grad():
-        call = backend._compile(gm, [], options=wanted, breaks=None, kind="inference")
+        call = backend.compile_graph(
+            gm, [], compiler=backend.toroid._toroid_compiler, job=Job(wanted, {}), kind="inference"
+        )
     return Compiled(call, inputs, [tuple(v.stride()) for v in vals], reports[-1])

@@ -151,7 +151,13 @@ def test_a_graph_that_pytorch_runs():
     explanation = explain(nn.Linear(8, 8), torch.randn(4, 8))
     explanation.graphs[0].executable, explanation.graphs[0].fallback = None, NASTY
     (graph,) = data_of(explanation)["graphs"]
-    assert graph == {"kind": "inference", "fallback": NASTY, "stats": {}, "record": None}
+    assert graph == {
+        "kind": "inference",
+        "fallback": NASTY,
+        "compiler": None,
+        "stats": {},
+        "record": None,
+    }
 
 
 def test_one_file_that_refers_to_nothing(broken, tmp_path):

@@ -76,6 +76,7 @@ def _graph(report: GraphReport) -> dict[str, Any]:
     return {
         "kind": report.kind,
         "fallback": report.fallback,
+        "compiler": report.compiler,
         "stats": report.stats,
         "record": report.executable.record() if report.executable else None,
     }

@@ -26,6 +26,7 @@ function showSummary(report) {
 
 function describeGraph(graph) {
   if (graph.fallback !== null) return `PyTorch runs it: ${graph.fallback}`;
+  if (graph.compiler !== null) return `compiled by ${graph.compiler}`;
   const { stats } = graph;
   return [
     counted(stats.native_nodes, "native node"),
