@@ -93,6 +93,8 @@ static PyMethodDef methods[] = {
      "caches."},
     {"threads", threads, METH_NOARGS,
      "threads() -> int\n\nOf a call whose options name no number."},
+    {"rewritten", tor_py_rewritten, METH_O,
+     "rewritten(tensor)\n\nMakes stale what was made from this tensor."},
     {"refresh", refresh, METH_NOARGS,
      "refresh()\n\nMakes every packed weight stale; each is packed again at its next use."},
     {"trim", trim, METH_NOARGS,

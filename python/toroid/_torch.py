@@ -45,11 +45,27 @@ def attach() -> None:
     )
     if can_release():
         _core.attach_release(torch._C._is_cow_tensor)
+    _follow_fused_steps()
     from torch.autograd import profiler
 
     record = getattr(torch._C._profiler, "_RecordFunctionFast", None)
     if record is not None:
         _core.attach_ranges(profiler, "_is_profiler_enabled", record)
+
+
+def _follow_fused_steps() -> None:
+    """Have a fused optimiser's step noticed: it writes weights and leaves their counters alone."""
+    from torch.optim import optimizer
+
+    @torch.compiler.disable(reason="it tells Toroid's table of weights")
+    def after_step(stepped: Any, args: Any, kwargs: Any) -> None:
+        for group in stepped.param_groups:
+            if group.get("fused"):
+                for weight in group["params"]:
+                    if weight.grad is not None:
+                        _core.rewritten(weight)
+
+    optimizer.register_optimizer_step_post_hook(after_step)
 
 
 def can_release() -> bool:

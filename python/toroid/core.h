@@ -197,5 +197,7 @@ bool tor_py_releases(void *user, void *owner);
 /// @return -1 with an exception set
 int tor_py_identity(PyObject *tensor, TorPySeen *seen, uint64_t *uid, int64_t *version);
 int tor_py_identity_attach(PyObject *version_descriptor, PyObject *is_inference);
+/// The tensor was written and its version counter does not show it: from now on it is another one.
+PyObject *tor_py_rewritten(PyObject *module, PyObject *tensor);
 
 #endif

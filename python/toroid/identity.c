@@ -123,6 +123,17 @@ static Entry *add(PyObject *tensor) {
     return entry;
 }
 
+PyObject *tor_py_rewritten(PyObject *Py_UNUSED(module), PyObject *tensor) {
+    Entry *entry = table.capacity ? find(tensor) : NULL;
+    if (entry && entry->object) {
+        uint64_t uid = entry->uid;
+        entry->uid = tor_frozen_new_uid();
+        table.losses++;
+        tor_frozen_forget(uid);
+    }
+    Py_RETURN_NONE;
+}
+
 static int look_up(PyObject *tensor, TorPySeen *seen) {
     Entry *entry = table.capacity ? find(tensor) : NULL;
     if (!entry || !entry->object) entry = add(tensor);

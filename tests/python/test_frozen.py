@@ -103,6 +103,40 @@ def test_optimisers_move_the_weights(make):
         assert_same(compiled(x), model(x), atol=1e-5)
 
 
+def test_a_fused_step_that_hits_no_sampled_word():
+    """It leaves the version counter alone, and rows and columns without gradients as they are."""
+    model = torch.nn.Linear(16, 16, bias=False)
+    compiled = toroid(model)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.0, fused=True)
+    x = torch.randn(4, 16)
+    sparse = x.clone()
+    sparse[:, [0, 1, 14, 15]] = 0
+    for _ in range(3):
+        with torch.no_grad():
+            assert_same(compiled(x), model(x), atol=1e-5)
+        optimiser.zero_grad()
+        model(sparse).pow(2).sum().backward()
+        optimiser.step()
+    with torch.no_grad():
+        assert_same(compiled(x), model(x), atol=1e-5)
+
+
+def test_a_compiled_fused_optimiser():
+    model = torch.nn.Linear(16, 16)
+    compiled = toroid(model)
+    optimiser = adamw_fused(model)
+    x = torch.randn(4, 16)
+    with torch.no_grad():
+        compiled(x)
+    step = torch.compile(optimiser.step, backend="toroid")
+    for _ in range(2):
+        optimiser.zero_grad()
+        model(x).pow(2).sum().backward()
+        step()
+        with torch.no_grad():
+            assert_same(compiled(x), model(x), atol=1e-5)
+
+
 def test_training_through_the_compiled_model():
     ours, theirs = Block(), None
     theirs = copy.deepcopy(ours)
