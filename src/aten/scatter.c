@@ -245,19 +245,11 @@ static ToroidStatus import_masked_scatter(TorCall *c) {
     return RETURN(F3(where, mask, tor_im_view(c, picked, rank, dims), x));
 }
 
-/// Zeros with each element of x at its place in the plane that it belongs to. The row's number:
-/// spatial dims.
-static ToroidStatus import_max_unpool(TorCall *c) {
-    TorValue *x = tor_im_tensor(c, 0), *index = tor_im_tensor(c, 1);
-    TorDim dims[TOR_MAX_RANK], sizes[TOR_MAX_RANK];
-    int spatial = c->row->op, n = tor_im_dims(c, 2, sizes);
-    if (c->status) return c->status;
+/// Planes of zeros of the given sizes, with each element of x at its place in its plane.
+static TorValue *into_planes(TorCall *c, TorValue *x, TorValue *index, const TorDim *sizes,
+                             int spatial, const char *reduce) {
+    TorDim dims[TOR_MAX_RANK];
     int lead = x->rank - spatial;
-    if (n != spatial || lead < 1 || lead > 2 || index->rank != x->rank || index->dtype != TOR_int64)
-        return tor_im_refuse(c, "expected %d sizes, %d or %d dims and int64 indices", spatial,
-                             spatial + 1, spatial + 2);
-    for (int d = 1; d < x->rank; d++)
-        if (tor_int_is(c->g, x->dim[d], 0)) return tor_im_refuse_arg(c, 0, "dim %d is empty", d);
     for (int d = 0; d < lead; d++) dims[d] = x->dim[d];
     Place p = {.c = c, .axis = lead};
     dims[lead] = tor_int_product(c->g, x->dim + lead, spatial);
@@ -266,7 +258,38 @@ static ToroidStatus import_max_unpool(TorCall *c) {
     dims[lead] = tor_int_product(c->g, sizes, spatial);
     TorValue *zeros = tor_im_repeated(c, integer(0), x->dtype, lead + 1, dims);
     for (int d = 0; d < spatial; d++) dims[lead + d] = sizes[d];
-    return RETURN(tor_im_view(c, write(&p, zeros, x, ""), lead + spatial, dims));
+    return tor_im_view(c, write(&p, zeros, x, reduce), lead + spatial, dims);
+}
+
+/// Zeros with each element of x at its place in the plane that it belongs to. The row's number:
+/// spatial dims.
+static ToroidStatus import_max_unpool(TorCall *c) {
+    TorValue *x = tor_im_tensor(c, 0), *index = tor_im_tensor(c, 1);
+    TorDim sizes[TOR_MAX_RANK];
+    int spatial = c->row->op, n = tor_im_dims(c, 2, sizes);
+    if (c->status) return c->status;
+    int lead = x->rank - spatial;
+    if (n != spatial || lead < 1 || lead > 2 || index->rank != x->rank || index->dtype != TOR_int64)
+        return tor_im_refuse(c, "expected %d sizes, %d or %d dims and int64 indices", spatial,
+                             spatial + 1, spatial + 2);
+    for (int d = 1; d < x->rank; d++)
+        if (tor_int_is(c->g, x->dim[d], 0)) return tor_im_refuse_arg(c, 0, "dim %d is empty", d);
+    return RETURN(into_planes(c, x, index, sizes, spatial, ""));
+}
+
+/// The gradient of a maximum goes to where it was found; windows that overlap add theirs. The row's
+/// number: spatial dims.
+static ToroidStatus import_max_pool_backward(TorCall *c) {
+    TorValue *grad = tor_im_tensor(c, 0), *x = tor_im_tensor(c, 1), *index = tor_im_tensor(c, 7);
+    int spatial = c->row->op;
+    if (c->status) return c->status;
+    // Eager adds half types in float32 and rounds once.
+    if (grad->dtype != TOR_float32 && grad->dtype != TOR_float64)
+        return tor_im_refuse_arg(c, 0, "expected float32 or float64");
+    if (x->rank != grad->rank || index->rank != grad->rank || grad->rank <= spatial)
+        return tor_im_refuse(c, "expected %d or %d dims", spatial + 1, spatial + 2);
+    const TorDim *sizes = x->dim + x->rank - spatial;
+    return RETURN(into_planes(c, grad, index, sizes, spatial, "add"));
 }
 
 /// x with the diagonal of two dims replaced: those become the last two, and are indexed together.
@@ -292,6 +315,8 @@ static ToroidStatus import_diagonal_scatter(TorCall *c) {
 }
 
 #define SCATTER "self, dim, index, "
+#define MAX_POOL_BACKWARD \
+    "grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices"
 
 static const TorAtenRow rows[] = {
     {"aten.index_copy.default", "self, dim, index, source", import_index_copy, 0},
@@ -311,6 +336,10 @@ static const TorAtenRow rows[] = {
     {"aten.masked_scatter.default", "self, mask, source", import_masked_scatter, 0},
     {"aten.max_unpool2d.default", "self, indices, output_size", import_max_unpool, 2},
     {"aten.max_unpool3d.default", "self, indices, output_size, stride, padding", import_max_unpool,
+     3},
+    {"aten.max_pool2d_with_indices_backward.default", MAX_POOL_BACKWARD, import_max_pool_backward,
+     2},
+    {"aten.max_pool3d_with_indices_backward.default", MAX_POOL_BACKWARD, import_max_pool_backward,
      3},
     {"aten.diagonal_scatter.default", "self, src, offset=0, dim1=0, dim2=1",
      import_diagonal_scatter, 0},

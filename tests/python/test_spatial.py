@@ -313,3 +313,33 @@ def test_random_convolutions():
         for a, b in zip(got, f(), strict=True):
             assert a.shape == b.shape
             assert torch.allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+# ------------------------------------------------------------------ gradients of max pools
+
+
+@pytest.mark.parametrize(
+    ("pool", "shape", "arguments"),
+    [
+        (F.max_pool2d, (2, 3, 9, 8), {"kernel_size": 2}),
+        (F.max_pool2d, (2, 3, 9, 8), {"kernel_size": 3, "stride": 1, "padding": 1}),
+        (F.max_pool2d, (2, 3, 9, 8), {"kernel_size": 2, "stride": (2, 1), "dilation": 2}),
+        (F.max_pool2d, (3, 7, 7), {"kernel_size": 3, "stride": 2, "ceil_mode": True}),
+        (F.max_pool3d, (2, 3, 6, 5, 4), {"kernel_size": 2, "stride": 1}),
+        (F.max_pool3d, (3, 6, 5, 4), {"kernel_size": 2}),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_max_pool_gradients(pool, shape, arguments, dtype):
+    def gradient(function):
+        # Small integers: equal maxima, and sums that are exact in any order.
+        x = torch.randint(-3, 3, shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+        x.requires_grad_()
+        y = function(x)
+        y.backward(torch.arange(y.numel(), dtype=dtype).view(y.shape) % 7)
+        return x.grad
+
+    found, got = reports(gradient, toroid(lambda x: pool(x, **arguments)))
+    assert_same(got, gradient(lambda x: pool(x, **arguments)))
+    assert [r.kind for r in found] == ["forward", "backward"]
+    assert not any(r.externals or r.fallback for r in found)
