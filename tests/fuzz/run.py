@@ -165,7 +165,7 @@ def warm() -> None:
 
     torch.set_num_threads(1)
     _torch.attach()
-    _torch.decompositions()
+    _torch.native_decompositions()
 
 
 def main() -> int:

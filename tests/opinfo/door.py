@@ -32,7 +32,7 @@ def prepare() -> None:
     PhiloxStateTracker.reset = classmethod(lambda cls: None)
     table = {op: watched(op, rule) for op, rule in _torch._decomposition_table().items()}
     _torch._decomposition_table = lambda: table
-    _torch.decompositions.cache_clear()
+    _torch.native_decompositions.cache_clear()
 
 
 @dataclasses.dataclass
