@@ -407,7 +407,23 @@ def is_random(target: Any) -> bool:
         return True
     if not isinstance(target, torch._ops.OpOverload):
         return False
+    if is_collective(target):
+        return True  # processes meet in the order of their calls
     return torch.Tag.nondeterministic_seeded in target.tags or not target._schema.returns
+
+
+def is_collective(target: Any) -> bool:
+    """Whether a target exchanges data with other processes."""
+    return isinstance(target, torch._ops.OpOverload) and target.namespace.endswith(
+        ("c10d_functional", "c10d_functional_autograd")
+    )
+
+
+def wait_for(result: Any) -> Any:
+    """What a collective began, when it is there: until then its memory may not be read."""
+    return torch.utils._pytree.tree_map_only(
+        torch.Tensor, torch.ops._c10d_functional.wait_tensor.default, result
+    )
 
 
 def is_effect(target: Any) -> bool:

@@ -10,6 +10,8 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
+from toroid import _torch
+
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
@@ -72,13 +74,16 @@ def make_callable(
     places = {node: Slot(i) for i, node in enumerate([*tensors, *ints])}
     places |= {node: Slot(len(places) + i) for i, node in enumerate(nodes)}
     place = {**places, **constants}.__getitem__
+    collectives = {n.target for n in nodes if _torch.is_collective(n.target)}
     steps = [(n.target, map_arg(n.args, place), map_arg(n.kwargs, place)) for n in nodes]
 
     def call(given: Sequence[torch.Tensor], numbers: Sequence[int]) -> tuple[torch.Tensor, ...]:
         values = [*given, *numbers]
         with torch.no_grad():
             for target, args, kwargs in steps:
-                values.append(target(*_fill(args, values), **_fill(kwargs, values)))
+                result = target(*_fill(args, values), **_fill(kwargs, values))
+                # What is returned is copied.
+                values.append(_torch.wait_for(result) if target in collectives else result)
             last = values[-1]
             return tuple(_plain(last if i is None else last[i], dtype) for i, dtype in picks)
 
