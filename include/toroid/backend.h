@@ -5,6 +5,7 @@
 #define TOROID_BACKEND_H
 
 #include "toroid/compile.h"
+#include "toroid/rewrite.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -119,6 +120,21 @@ typedef struct ToroidHost {
     int (*value_rank)(const ToroidValue *value);
     ToroidStatus (*value_size)(const ToroidGraph *graph, const ToroidValue *value, int dim,
                                ToroidSize *out);
+
+    // See toroid/rewrite.h. A backend that uses these asks for
+    // struct_bytes >= sizeof(ToroidHost).
+    ToroidStatus (*graph_nodes)(ToroidGraph *graph, ToroidNode *const **nodes, int *count);
+    const char *(*node_op)(const ToroidNode *node);
+    int (*node_input_count)(const ToroidNode *node);
+    ToroidValue *(*node_input)(const ToroidNode *node, int number);
+    int (*node_output_count)(const ToroidNode *node);
+    ToroidValue *(*node_output)(const ToroidNode *node, int number);
+    ToroidStatus (*node_attributes)(ToroidGraph *graph, const ToroidNode *node,
+                                    const ToroidArg **attributes, int *count);
+    ToroidNode *(*value_node)(const ToroidValue *value);
+    int (*value_use_count)(const ToroidValue *value);
+    ToroidStatus (*graph_rewrite)(ToroidGraph *graph, ToroidRewriteFn rewrite, void *user);
+    ToroidStatus (*graph_replace)(ToroidGraph *graph, ToroidValue *old, ToroidValue *with);
 } ToroidHost;
 
 #ifdef __cplusplus

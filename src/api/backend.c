@@ -33,6 +33,17 @@ static const ToroidHost host = {
     .value_dtype = toroid_value_dtype,
     .value_rank = toroid_value_rank,
     .value_size = toroid_value_size,
+    .graph_nodes = toroid_graph_nodes,
+    .node_op = toroid_node_op,
+    .node_input_count = toroid_node_input_count,
+    .node_input = toroid_node_input,
+    .node_output_count = toroid_node_output_count,
+    .node_output = toroid_node_output,
+    .node_attributes = toroid_node_attributes,
+    .value_node = toroid_value_node,
+    .value_use_count = toroid_value_use_count,
+    .graph_rewrite = toroid_graph_rewrite,
+    .graph_replace = toroid_graph_replace,
 };
 
 ToroidStatus toroid_set_error(ToroidStatus status, const char *message) {

@@ -75,6 +75,7 @@ void toroid_graph_destroy(ToroidGraph **graph) {
     if (!graph || !*graph) return;
     tor_graph_destroy(&(*graph)->g);
     tor_free((*graph)->known);
+    tor_free((*graph)->nodes);
     tor_free(*graph);
     *graph = NULL;
 }
@@ -95,11 +96,18 @@ static ToroidStatus give(ToroidGraph *graph, TorValue *value, ToroidValue **out)
     return TOROID_OK;
 }
 
-static ToroidStatus take(const ToroidGraph *graph, const ToroidValue *given, TorValue **out) {
+ToroidStatus tor_api_give_all(ToroidGraph *graph, const TorNode *node) {
+    ToroidValue *given;
+    for (int i = 0; i < node->n_outputs; i++) TOR_TRY(give(graph, node->outputs[i], &given));
+    return TOROID_OK;
+}
+
+ToroidStatus tor_api_take(const ToroidGraph *graph, const ToroidValue *given, TorValue **out) {
     TorValue *value = (TorValue *)(uintptr_t)given;
     if (!value) return tor_invalid("expected a value, got NULL");
     if (value->id >= graph->known_capacity || graph->known[value->id] != value)
-        return tor_invalid("a value of another graph");
+        return tor_invalid(graph->visited ? "a value of another graph or of a later node"
+                                          : "a value of another graph");
     *out = value;
     return TOROID_OK;
 }
@@ -107,7 +115,7 @@ static ToroidStatus take(const ToroidGraph *graph, const ToroidValue *given, Tor
 // ---------------------------------------------------------------- sizes
 
 // Handles of sizes that are not known are -2 - number.
-static ToroidSize public_size(const TorGraph *g, TorDim dim) {
+ToroidSize tor_api_size(const TorGraph *g, TorDim dim) {
     int64_t known;
     return tor_int_known(g, dim, &known) ? known : -2 - (ToroidSize)dim;
 }
@@ -134,10 +142,10 @@ ToroidStatus toroid_value_size(const ToroidGraph *graph, const ToroidValue *valu
                                ToroidSize *out) {
     if (!graph || !out) return tor_invalid("toroid_value_size: an argument is NULL");
     TorValue *v = NULL;
-    TOR_TRY(take(graph, value, &v));
+    TOR_TRY(tor_api_take(graph, value, &v));
     if (dim < 0 || dim >= v->rank)
         return tor_invalid("dim %d of a tensor of rank %d", dim, v->rank);
-    *out = public_size(graph->g, v->dim[dim]);
+    *out = tor_api_size(graph->g, v->dim[dim]);
     return TOROID_OK;
 }
 
@@ -183,7 +191,7 @@ static ToroidStatus set_outputs(ToroidGraph *graph, ToroidValue *const *values, 
     int64_t *into = tor_arena_alloc(graph->g->arena, (size_t)count * sizeof *into + 1);
     if (!kept || !into) return tor_no_memory();
     for (int i = 0; i < count; i++) {
-        ToroidStatus status = take(graph, values[i], &kept[i]);
+        ToroidStatus status = tor_api_take(graph, values[i], &kept[i]);
         if (status != TOROID_OK) return tor_error_prefix(status, "output %d", i);
     }
     for (int i = 0; i < count; i++) {
@@ -228,7 +236,7 @@ static ToroidStatus take_arg(ToroidGraph *graph, const ToroidArg *arg, int depth
         case TOROID_ARG_NONE: *out = TOR_ARG_OF_NONE; return TOROID_OK;
         case TOROID_ARG_TENSOR:
             *out = (TorArg){.kind = TOR_ARG_VALUE};
-            return take(graph, arg->value.tensor, &out->value);
+            return tor_api_take(graph, arg->value.tensor, &out->value);
         case TOROID_ARG_INT: *out = TOR_ARG_OF_INT(arg->value.integer); return TOROID_OK;
         case TOROID_ARG_SIZE:
             if (arg->value.size >= 0) {
@@ -292,7 +300,7 @@ ToroidStatus toroid_graph_call(ToroidGraph *graph, const char *op, const ToroidA
     if (n_results < 0 || (n_results && !results))
         return tor_invalid("toroid_graph_call: expected room for results");
     for (int i = 0; i < n_results; i++) results[i] = NULL;
-    TOR_TRY(open_graph(graph, "toroid_graph_call"));
+    if (!graph || !graph->visited) TOR_TRY(open_graph(graph, "toroid_graph_call"));
     if (!op) return tor_invalid("toroid_graph_call: op is NULL");
     if (n_args < 0 || (n_args && !args)) return tor_invalid("%s: expected arguments", op);
     if (!tor_aten_knows(op)) return tor_refuse("%s: no operator of this name is known", op);

@@ -4,6 +4,7 @@
 
 #include "backend/executable.h"
 #include "toroid/compile.h"
+#include "toroid/rewrite.h"
 
 struct ToroidGraph {
     TorGraph *g;
@@ -12,6 +13,10 @@ struct ToroidGraph {
     bool finished;       ///< outputs are set
     uint64_t number;     ///< of this graph in the process
     TorOptions options;  ///< what ToroidOptions has no fields for
+    ToroidNode **nodes;  ///< what toroid_graph_nodes() gave
+    size_t nodes_capacity;
+    const TorNode *visited;  ///< by toroid_graph_rewrite(); NULL: none is under way
+    uint32_t first_new;      ///< nodes from this id on were made in this visit
 };
 
 typedef struct {
@@ -42,6 +47,13 @@ struct ToroidExecutable {
 uint64_t tor_api_new_number(void);
 /// A copy under the same number, whose values nobody was given: it can be compiled only.
 ToroidStatus tor_api_clone(ToroidGraph **out, const ToroidGraph *from);
+
+/// Lets the caller use a node's results.
+ToroidStatus tor_api_give_all(ToroidGraph *graph, const TorNode *node);
+/// @return TOROID_INVALID for a value that the caller was not given
+ToroidStatus tor_api_take(const ToroidGraph *graph, const ToroidValue *given, TorValue **out);
+/// A size as callers have it.
+ToroidSize tor_api_size(const TorGraph *g, TorDim dim);
 
 /// @return TOROID_INVALID for a number that is no type
 ToroidStatus tor_api_dtype(TorDtype *out, ToroidDtype dtype);

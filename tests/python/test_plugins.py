@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from c_library import CC, ROOT, install, run
@@ -51,12 +52,12 @@ def refusal(built, path, name="printing", **environment):
     return complaint
 
 
-def build(built, folder, source, name="made"):
-    """A plugin of the given source."""
+def build(built, folder, source, name="made", flags=()):
+    """A plugin of the given source; `flags` come before those of the installed headers."""
     file = folder / f"{name}.c"
     file.write_text('#include "toroid/backend.h"\n' + source)
     target = folder / f"toroid_backend_{name}.so"
-    run(CC, "-std=c99", "-Wall", *built[1].cflags, "-fPIC", "-shared", file, "-o", target)
+    run(CC, "-std=c99", "-Wall", *flags, *built[1].cflags, "-fPIC", "-shared", file, "-o", target)
     return target
 
 
@@ -268,3 +269,49 @@ TOROID_API const Shorter toroid_backend = {sizeof(Shorter), TOROID_BACKEND_ABI, 
 def test_wrong_results(built, folder, body, complaint):
     build(built, folder, COMPILE % body + PLAIN)
     assert complaint in refusal(built, folder, "made")
+
+
+# ------------------------------------------------------------------ passes of a plugin
+
+
+SPEEDY = """
+import torch, toroid
+
+def f(x):
+    return torch.log(torch.softmax(x, 1)), torch.relu(torch.relu(x)).t()
+
+x = torch.tensor([[0.0, 200.0], [1.0, 1.0]])
+rows = [x, torch.cat([x, x]), torch.cat([x, x, x])]
+with torch.no_grad():
+    compiled = torch.compile(f, backend=toroid.backends.get("speedy"), dynamic=None)
+    for x in rows:
+        got, want = compiled(x), (torch.log_softmax(x, 1), torch.relu(x).t())
+        torch.testing.assert_close(got, want)
+        assert [g.stride() for g in got] == [w.stride() for w in want]
+y = rows[0].clone().requires_grad_()
+torch.compile(f, backend=toroid.compose("speedy", "toroid"))(y)[1].sum().backward()
+assert torch.equal(y.grad, (y > 0).float())
+"""
+
+
+def test_the_example_with_passes(built):
+    """Under torch.compile, where strides are promised and sizes may be open."""
+    environment = {**os.environ, "TOROID_BACKEND_PATH": str(built[0])}
+    lines = run(sys.executable, "-c", SPEEDY, env=environment).splitlines()
+    assert lines[:2] == ["speedy: 2 changes"] * 2  # one shape, then any
+    assert use(built, built[0], "speedy")[1][-2:] == ["speedy: 0 changes", "speedy: 0 2 0 4"]
+
+
+def test_a_host_that_grew(built, folder):
+    """A plugin that was built against a header whose ToroidHost ended earlier."""
+    header = (built[1].prefix / "include" / "toroid" / "backend.h").read_text()
+    start, end = header.index("    // See toroid/rewrite.h."), header.index("} ToroidHost;")
+    older = folder / "toroid"
+    older.mkdir()
+    (older / "backend.h").write_text(header[:start] + header[end:])
+    body = """
+    if (host->struct_bytes <= sizeof *host) return host->set_error(TOROID_FAILED, "no longer");
+    return host->compile(out, graph, options);"""
+    source = COMPILE % body + PLAIN
+    build(built, folder, source, flags=[f"-I{folder}"])
+    assert use(built, folder, "made")[1][-1] == "made: 0 2 0 4"
