@@ -63,3 +63,24 @@ def test_a_wrong_answer_fails(answer, words, monkeypatch):
 
     with pytest.raises(SystemExit, match=words):
         compare("x", lambda: torch.ones(3), lambda: answer, 1e-3, rounds=1)
+
+
+# ------------------------------------------------------------------ backends
+
+
+def test_a_printing_backend():
+    lines = run("backends/printing.py")
+    assert sum(line.startswith("a graph of inputs") for line in lines) == 3
+    assert any("aten.mm.default" in line for line in lines)
+
+
+def test_a_composition_with_fallback():
+    assert run("backends/fallback.py") == [
+        "pointwise: taken by picky",
+        "product: taken by toroid",
+    ]
+
+
+def test_forward_and_backward_by_different_compilers():
+    lines = run("backends/two_compilers.py")
+    assert lines[:2] == ["forward: toroid", "backward: as_eager"]
