@@ -233,7 +233,8 @@ def explain(
 ) -> Explanation:
     """Compile `model` for these inputs and report what runs natively, what does not, and why.
 
-    The model runs once, so that graphs after a graph break are seen too.
+    The model runs once, so that graphs after a graph break are seen too, and so does backward where
+    the result has a gradient; no ``.grad`` changes.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ def explain(
     options : dict, optional
         As for ``torch.compile(..., options=...)``; not passed to the model.
     backend : callable, optional
-        Of `toroid.backends.get` or `toroid.compose`; Toroid itself by default.
+        Of `toroid.backends.get`, `toroid.compose` or `toroid.aot`; Toroid itself by default.
 
     Returns
     -------
@@ -264,6 +265,7 @@ def explain(
         raise TypeError(f"toroid.explain: expected a module or a function, got {model!r}")
     import torch
 
+    from toroid._torch import differentiate
     from toroid.backend import toroid
 
     def fresh(gm: Any, example_inputs: Any) -> Any:
@@ -272,6 +274,7 @@ def explain(
     # Isolated: what is compiled here must not count against Dynamo's limit for the model's code.
     with listen(this_thread=True) as reports:
         result = torch.compile(model, backend=fresh, isolate_recompiles=True)(*inputs, **kwargs)
+        differentiate(result)
     name = getattr(model, "__qualname__", None)
     return Explanation(
         list(reports), result, name if isinstance(name, str) else type(model).__qualname__

@@ -115,10 +115,14 @@ def test_explain_of_what_cannot_be_called(wrong, x):
 
 def test_explain_of_training_has_both_graphs(model, x):
     found = package.explain(lambda v: model(v).sum(), x)
-    assert [g.kind for g in found.graphs] == ["forward"]
+    assert [g.kind for g in found.graphs] == ["forward", "backward"]
+    assert "backward graph: " in str(found)
+    assert all(p.grad is None for p in model.parameters())
     with listen() as later:
         found.result.backward()
-    assert [g.kind for g in later] in ([], ["backward"])
+    assert not later and all(p.grad is not None for p in model.parameters())
+    with torch.no_grad():
+        assert [g.kind for g in package.explain(model, x).graphs] == ["inference"]
 
 
 # ------------------------------------------------------------------ options
