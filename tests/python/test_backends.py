@@ -375,3 +375,54 @@ def test_a_relative_path(monkeypatch):
     monkeypatch.setenv("TOROID_BACKEND_PATH", "plugins")
     with pytest.raises(ValueError, match="not searched; plugins: it is no absolute path"):
         backends.get("anything")
+
+
+# ------------------------------------------------------------------ more of PyTorch's traps
+
+
+def test_options_that_pytorch_keeps_to_itself():
+    """It takes them out of the user's dict before a backend sees it."""
+    options = {"guard_filter_fn": lambda guards: [False] * len(guards), "threads": 1}
+    assert_same(torch.compile(f, backend="toroid", options=options)(X), f(X))
+    assert options == {"threads": 1}
+
+
+def test_no_option_is_dropped(caplog):
+    """PyTorch ignores options, with a warning, where the backend is an AotAutograd."""
+    made = toroid.aot()
+    with pytest.raises(BackendCompilerFailed, match="has no option 'thread'"):
+        torch.compile(f, backend=made, options={"thread": 3})(X)
+    assert_same(torch.compile(f, backend=made, options={"threads": 3})(X), f(X))
+    assert "ignoring extra kwargs" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "backend", ["toroid", toroid.aot(), toroid.aot(lambda gm, _: gm.forward), "toroid_reference"]
+)
+def test_a_view_of_an_input_shares_its_memory(backend):
+    x = torch.randn(3, 4)
+    view, other = torch.compile(lambda x: (x.t()[1:], x + 1), backend=backend)(x)
+    assert view.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    assert view.stride() == x.t()[1:].stride() and view.storage_offset() == 1
+    assert other.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+
+
+def test_precompilation_is_refused():
+    """Compiled graphs cannot be serialised; PyTorch says so."""
+    model = torch.compile(torch.nn.Linear(2, 2), backend="toroid", fullgraph=True)
+    with torch.no_grad(), pytest.raises(RuntimeError, match="SerializableCallable"):
+        model.forward.aot_compile(((X,), {}))
+
+
+def test_writes_of_inference_graphs_stay_inside():
+    """With them as inputs of their own, AOTAutograd would copy once more outside the graph."""
+
+    def g(x):
+        x.mul_(2)
+        return x + 1
+
+    x, y = X.clone(), X.clone()
+    with listen() as reports:
+        assert_same(torch.compile(g, backend=toroid.aot())(x), g(y))
+    assert_same(x, y)
+    assert reports[0].executable.stats()["input_bytes"] == X.nbytes
