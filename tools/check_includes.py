@@ -23,6 +23,7 @@ FORBIDDEN = {
 PUBLIC = {
     "status.h": "base",
     "graph.h": "api",
+    "rewrite.h": "api",
     "compile.h": "api",
     "tune.h": "api",
     "backend.h": "backend",
