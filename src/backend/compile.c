@@ -17,6 +17,7 @@ static ToroidStatus run_passes(TorExecutable *exe) {
                                          "recognise_attention",
                                          "canonicalise",
                                          "group_heads",
+                                         "fold_pad",
                                          "dce",
                                          "widen",
                                          "cse",

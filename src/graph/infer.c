@@ -162,6 +162,15 @@ ToroidStatus tor_need_ints(const TorNode *node, TorAttrKey key, int count, const
     return TOROID_OK;
 }
 
+ToroidStatus tor_need_padding(const TorNode *node, int spatial, const int64_t **low,
+                              const int64_t **high) {
+    TOR_TRY(tor_need_ints(node, TOR_ATTR_padding, spatial, low, NULL));
+    *high = *low;
+    if (tor_attr(node, TOR_ATTR_padding_high))
+        TOR_TRY(tor_need_ints(node, TOR_ATTR_padding_high, spatial, high, NULL));
+    return TOROID_OK;
+}
+
 ToroidStatus tor_need_dims(const TorGraph *g, const TorNode *node, TorAttrKey key, int count,
                            const TorDim **dims, int *n) {
     const TorAttr *a;

@@ -125,7 +125,7 @@ ToroidStatus tor_infer_attention(TorGraph *g, TorNode *node) {
 // ---------------------------------------------------------------- conv
 
 typedef struct {
-    const int64_t *stride, *padding, *dilation, *output_padding;
+    const int64_t *stride, *padding, *padding_high, *dilation, *output_padding;
     int64_t groups;
     bool transposed;
 } Conv;
@@ -133,7 +133,7 @@ typedef struct {
 static ToroidStatus conv_attrs(const TorNode *node, int spatial, Conv *c) {
     static const int64_t zeros[TOR_MAX_RANK];
     TOR_TRY(tor_need_ints(node, TOR_ATTR_stride, spatial, &c->stride, NULL));
-    TOR_TRY(tor_need_ints(node, TOR_ATTR_padding, spatial, &c->padding, NULL));
+    TOR_TRY(tor_need_padding(node, spatial, &c->padding, &c->padding_high));
     TOR_TRY(tor_need_ints(node, TOR_ATTR_dilation, spatial, &c->dilation, NULL));
     c->output_padding = zeros;
     if (tor_attr(node, TOR_ATTR_output_padding))
@@ -143,7 +143,7 @@ static ToroidStatus conv_attrs(const TorNode *node, int spatial, Conv *c) {
     if (c->groups < 1)
         return tor_invalid("attribute groups must be positive, got %" PRId64, c->groups);
     for (int i = 0; i < spatial; ++i)
-        if (c->stride[i] < 1 || c->dilation[i] < 1 || c->padding[i] < 0)
+        if (c->stride[i] < 1 || c->dilation[i] < 1 || c->padding[i] < 0 || c->padding_high[i] < 0)
             return tor_invalid(
                 "stride and dilation must be positive and padding not negative, got %" PRId64
                 ", %" PRId64 " and %" PRId64 " at dim %d",
@@ -197,7 +197,7 @@ ToroidStatus tor_infer_conv(TorGraph *g, TorNode *node) {
     }
     TorDim one = tor_int_const(g, 1);
     for (int i = 0; i < spatial; ++i) {
-        TorDim in = x->dim[2 + i], pads = tor_int_const(g, 2 * c.padding[i]),
+        TorDim in = x->dim[2 + i], pads = tor_int_const(g, c.padding[i] + c.padding_high[i]),
                stride = tor_int_const(g, c.stride[i]);
         TorDim reach =
             tor_int_mul(g, tor_int_const(g, c.dilation[i]), tor_int_sub(g, kernel[i], one));

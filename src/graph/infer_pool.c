@@ -4,9 +4,10 @@
 // ATen's pooling_output_shape: with ceil_mode, the last window must start inside the input or its
 // left padding.
 static TorDim pooled(TorGraph *g, TorDim in, int64_t kernel, int64_t stride, int64_t padding,
-                     int64_t dilation, bool ceil_mode) {
+                     int64_t padding_high, int64_t dilation, bool ceil_mode) {
     TorDim one = tor_int_const(g, 1), step = tor_int_const(g, stride);
-    int64_t fixed = 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
+    int64_t fixed =
+        padding + padding_high - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
     TorDim out =
         tor_int_add(g, tor_int_floordiv(g, tor_int_add(g, in, tor_int_const(g, fixed)), step), one);
     if (!ceil_mode) return out;
@@ -19,12 +20,12 @@ static ToroidStatus pool(TorGraph *g, TorNode *node, bool dilated) {
     static const int64_t ones[TOR_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const TorValue *x = tor_in(node, 0);
     int spatial = x->rank - 2;
-    const int64_t *kernel, *stride, *padding, *dilation = ones;
+    const int64_t *kernel, *stride, *padding, *padding_high, *dilation = ones;
     TorDim dims[TOR_MAX_RANK];
     TOR_TRY(tor_need_rank(g, node, 0, "x", 3, TOR_MAX_RANK));
     TOR_TRY(tor_need_ints(node, TOR_ATTR_kernel, spatial, &kernel, NULL));
     TOR_TRY(tor_need_ints(node, TOR_ATTR_stride, spatial, &stride, NULL));
-    TOR_TRY(tor_need_ints(node, TOR_ATTR_padding, spatial, &padding, NULL));
+    TOR_TRY(tor_need_padding(node, spatial, &padding, &padding_high));
     if (dilated) TOR_TRY(tor_need_ints(node, TOR_ATTR_dilation, spatial, &dilation, NULL));
     dims[0] = x->dim[0];
     dims[1] = x->dim[1];
@@ -34,12 +35,13 @@ static ToroidStatus pool(TorGraph *g, TorNode *node, bool dilated) {
             return tor_invalid("kernel, stride and dilation must be positive, got %" PRId64
                                ", %" PRId64 " and %" PRId64 " at dim %d",
                                kernel[i], stride[i], dilation[i], i);
-        if (padding[i] < 0 || padding[i] > kernel[i] / 2)
+        if (padding[i] < 0 || padding[i] > kernel[i] / 2 || padding_high[i] < 0 ||
+            padding_high[i] > kernel[i] / 2)
             return tor_invalid("attribute padding must be in [0, kernel / 2], got %" PRId64
                                " at dim %d",
                                padding[i], i);
-        dims[2 + i] = pooled(g, x->dim[2 + i], kernel[i], stride[i], padding[i], dilation[i],
-                             tor_attr_int(node, TOR_ATTR_ceil_mode, 0) != 0);
+        dims[2 + i] = pooled(g, x->dim[2 + i], kernel[i], stride[i], padding[i], padding_high[i],
+                             dilation[i], tor_attr_int(node, TOR_ATTR_ceil_mode, 0) != 0);
         if (tor_int_known(g, dims[2 + i], &size) && size < 1)
             return tor_invalid("spatial dim %d of x is smaller than the kernel's reach", i);
     }

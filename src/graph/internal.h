@@ -55,6 +55,9 @@ ToroidStatus tor_need_dim(TorGraph *g, const TorNode *node, int i, const char *w
 /// count -1: any. `*n` may be NULL.
 ToroidStatus tor_need_ints(const TorNode *node, TorAttrKey key, int count, const int64_t **ints,
                            int *n);
+/// Attributes padding and padding_high, which is `padding` if absent.
+ToroidStatus tor_need_padding(const TorNode *node, int spatial, const int64_t **low,
+                              const int64_t **high);
 ToroidStatus tor_need_dims(const TorGraph *g, const TorNode *node, TorAttrKey key, int count,
                            const TorDim **dims, int *n);
 ToroidStatus tor_need_axis(const TorNode *node, int rank, int *axis);  ///< axis of a 0-d tensor: 0

@@ -24,6 +24,7 @@ typedef ToroidStatus TorPassFn(TorGraph *g);
     X(widen, required, "contractions of half types in float32, between casts")                \
     X(group_heads, optional, "attention reads keys and values that were repeated for heads")  \
     X(fold_conv, optional, "folds what follows a convolution into its weight")                \
+    X(fold_pad, optional, "convolutions and pools pad what they read")                        \
     X(prepack, required, "packs weights; convolutions read no others")                        \
     X(fuse_epilogue, optional, "elementwise ops into the contraction before them")            \
     X(fuse_groups, optional, "elementwise ops and reductions into shared programs")           \

@@ -303,6 +303,47 @@ static void test_fold_conv(void **state) {
                 "     output                        %8\n");
 }
 
+static TorValue *padded(TorValue *x, const char *low, const char *high, double value) {
+    TorAttr l = dims_attr(g, TOR_ATTR_low, low), h = dims_attr(g, TOR_ATTR_high, high);
+    return OP(g, pad, INS(x),
+              ATTRS(l, h, TOR_A_SCALAR(value, ((TorScalar){.dtype = TOR_float32, .f = value}))));
+}
+
+static void test_fold_pad(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "2 3 s 8"), *w = WEIGHT(g, "w", "4 3 3 3");
+    TorValue *zeros = padded(x, "0 0 0 1", "0 0 1 2", 0),
+             *ones = padded(x, "0 0 1 1", "0 0 1 1", 1);
+    TorAttr window[] = {INTS(kernel, 3, 3), INTS(stride, 2, 2), INTS(padding, 0, 0)};
+    set_outputs(g, INS(conv(padded(zeros, "0 0 1 0", "0 0 0 0", 0), w), conv(ones, w),
+                       conv(padded(x, "0 0 0 0", "0 0 0 -1", 0), w),
+                       OP(g, avg_pool, INS(padded(x, "0 0 0 0", "0 0 1 1", 0)), window, 3),
+                       OP(g, avg_pool, INS(zeros), window, 3)));
+    run("fold_pad dce");
+    expect_text(g,
+                "s0 = x.size(2)\n"
+                "\n"
+                "%0   input     float32[2, 3, s0, 8]                  x\n"
+                "%1   input     float32[4, 3, 3, 3]                   w (frozen)\n"
+                "%2   pad       float32[2, 3, s0+1, 11]        %0     value=0.0  low=[0, 0, 0, 1]  "
+                "high=[0, 0, 1, 2]\n"
+                "%3   pad       float32[2, 3, s0+2, 10]        %0     value=1.0  low=[0, 0, 1, 1]  "
+                "high=[0, 0, 1, 1]\n"
+                "%5   conv      float32[2, 4, s0+2, 11]        %0 %1  stride=[1, 1]  padding=[2, "
+                "2]  dilation=[1, 1]  padding_high=[2, 3]\n"
+                "%6   conv      float32[2, 4, s0+2, 10]        %3 %1  stride=[1, 1]  padding=[1, "
+                "1]  dilation=[1, 1]\n"
+                "%7   pad       float32[2, 3, s0, 7]           %0     value=0.0  low=[0, 0, 0, 0]  "
+                "high=[0, 0, 0, -1]\n"
+                "%8   conv      float32[2, 4, s0, 7]           %7 %1  stride=[1, 1]  padding=[1, "
+                "1]  dilation=[1, 1]\n"
+                "%10  avg_pool  float32[2, 3, (s0-2)//2+1, 4]  %0     stride=[2, 2]  padding=[0, "
+                "0]  kernel=[3, 3]  divisor=9  padding_high=[1, 1]\n"
+                "%11  avg_pool  float32[2, 3, (s0-2)//2+1, 5]  %2     stride=[2, 2]  padding=[0, "
+                "0]  kernel=[3, 3]\n"
+                "     output                                   %5 %6 %8 %10 %11\n");
+}
+
 static void test_prepack(void **state) {
     (void)state;
     TorValue *x = INPUT(g, "x", "s 8"), *w = WEIGHT(g, "w", "16 8"), *v = INPUT(g, "v", "16 8"),
@@ -678,26 +719,13 @@ static void test_inplace(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_epilogue),
-        TEST(test_epilogue_stops),
-        TEST(test_epilogue_operands),
-        TEST(test_group),
-        TEST(test_group_rows),
-        TEST(test_group_shares),
-        TEST(test_group_axes),
-        TEST(test_fold_conv),
-        TEST(test_widen),
-        TEST(test_prepack),
-        TEST(test_prologue),
-        TEST(test_attention),
-        TEST(test_no_attention),
-        TEST(test_attention_with_a_bias),
-        TEST(test_group_heads),
-        TEST(test_activations),
-        TEST(test_layout_views),
-        TEST(test_layout_conv),
-        TEST(test_layout_heads),
-        TEST(test_inplace),
+        TEST(test_epilogue),    TEST(test_epilogue_stops), TEST(test_epilogue_operands),
+        TEST(test_group),       TEST(test_group_rows),     TEST(test_group_shares),
+        TEST(test_group_axes),  TEST(test_fold_conv),      TEST(test_fold_pad),
+        TEST(test_widen),       TEST(test_prepack),        TEST(test_prologue),
+        TEST(test_attention),   TEST(test_no_attention),   TEST(test_attention_with_a_bias),
+        TEST(test_group_heads), TEST(test_activations),    TEST(test_layout_views),
+        TEST(test_layout_conv), TEST(test_layout_heads),   TEST(test_inplace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -343,3 +343,75 @@ def test_max_pool_gradients(pool, shape, arguments, dtype):
     assert_same(got, gradient(lambda x: pool(x, **arguments)))
     assert [r.kind for r in found] == ["forward", "backward"]
     assert not any(r.externals or r.fallback for r in found)
+
+
+class Padded(torch.nn.Module):
+    """Constant padding, then what reads it."""
+
+    def __init__(self, pad, value, reader):
+        super().__init__()
+        self.pad, self.value, self.reader = pad, value, reader
+
+    def forward(self, x):
+        return self.reader(F.pad(x, self.pad, value=self.value))
+
+
+def pads(model, *args, dynamic=None):
+    """Compares with eager; how many steps still pad."""
+    model.eval()
+    with torch.no_grad():
+        found, got = reports(toroid(model, dynamic=dynamic), *args)
+        assert_same(got, model(*args), rtol=1e-4, atol=1e-5)
+    return sum(" pad" in line for line in found[0].tables()["steps"].splitlines())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_convolutions_pad_themselves(seed):
+    r = random.Random(seed)
+    spatial, groups = r.choice([1, 2, 2, 3]), r.choice([1, 1, 2, 4, 24])
+    kernel = [r.choice([1, 2, 3, 5]) for _ in range(spatial)]
+    conv = [torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d][spatial - 1](
+        24,
+        r.choice([24, 48]),
+        kernel,
+        stride=r.choice([1, 2, 3]),
+        padding=r.choice([0, 0, 1, 2]),
+        dilation=r.choice([1, 1, 2]),
+        groups=groups,
+    )
+    pad = [r.choice([0, 1, 2, 4]) for _ in range(2 * spatial)]
+    x = torch.randn(2, 24, *(r.choice([9, 10, 13]) for _ in kernel))
+    if spatial == 2 and r.random() < 0.5:
+        x = x.contiguous(memory_format=torch.channels_last)
+    assert pads(Padded(pad, 0.0, conv), x, dynamic=r.choice([None, True])) == 0
+
+
+@pytest.mark.parametrize(
+    ("pad", "value", "pool", "folds"),
+    [
+        ((1, 0, 0, 1), float("-inf"), torch.nn.MaxPool2d(3, 2), True),
+        ((1, 1, 1, 1), float("-inf"), torch.nn.MaxPool2d(3, 1, padding=1), False),
+        ((0, 1, 0, 1), 0.0, torch.nn.MaxPool2d(3, 2), False),
+        ((0, 1, 0, 1), float("-inf"), torch.nn.MaxPool2d(3, 2, ceil_mode=True), False),
+        ((0, 1, 1, 1), float("-inf"), torch.nn.MaxPool2d(3, 2, return_indices=True), False),
+        ((0, 1, 1, 0), 0.0, torch.nn.AvgPool2d(3, 2), True),
+        ((0, 1, 1, 0), 0.0, torch.nn.AvgPool2d(3, 2, count_include_pad=False), True),
+        ((1, 2, 2, 1), 0.0, torch.nn.AvgPool2d(5, 2, padding=(0, 1)), False),
+        ((1, 1, 1, 1), 0.0, torch.nn.AvgPool2d(5, 2, padding=1), True),
+        ((1, 1, 1, 1), 0.0, torch.nn.AvgPool2d(5, 2, padding=1, count_include_pad=False), False),
+        ((1, 1, 0, 1), 0.0, torch.nn.AvgPool2d(3, 1, divisor_override=7), True),
+        ((1, 1, 1, 1), 1.0, torch.nn.AvgPool2d(3, 1), False),
+    ],
+)
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pools_pad_themselves(pad, value, pool, folds, dynamic, layout):
+    x = laid_out(2, 16, 11, 12, layout=layout) - 1
+    assert (pads(Padded(pad, value, pool), x, dynamic=dynamic) == 0) == folds
+
+
+def test_a_pad_that_cuts_stays():
+    conv = torch.nn.Conv2d(4, 4, 3, padding=1)
+    assert pads(Padded((1, -1, 0, 0), 0.0, conv), torch.randn(1, 4, 9, 9)) > 0
+    assert pads(Padded((1, 1, 0, 0), 0.5, conv), torch.randn(1, 4, 9, 9)) > 0
+    assert pads(Padded((0, 0, 0, 0, 1, 1), 0.0, conv), torch.randn(1, 2, 9, 9)) > 0
