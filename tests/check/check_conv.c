@@ -285,6 +285,30 @@ static void random_shapes(void) {
     }
 }
 
+/// Two lines by four pixels is a tile; 16 and 32 channels are panels.
+static void depthwise_tiles(void) {
+    for (int n = 0; n < 400; n++) {
+        Problem p = {0};
+        TorConvArgs *a = &p.conv;
+        a->batch = tor_check_range(1, 2);
+        a->groups = a->in_channels = a->out_channels =
+            tor_check_range(2, tor_check_coin() ? 40 : 400);
+        for (int i = 0; i < 3; i++) {
+            a->kernel[i] = i ? tor_check_range(1, 3) * 2 + 1 : 1;
+            a->stride[i] = i ? tor_check_range(1, i == 1 ? 3 : 2) : 1;
+            a->dilation[i] = 1;
+            a->padding[i] = i ? tor_check_range(0, a->kernel[i]) : 0;
+            a->in_size[i] = i ? tor_check_range(1, 20) : tor_check_range(1, 3);
+            a->in_size[i] = TOR_MAX(a->in_size[i], a->kernel[i] - 2 * a->padding[i]);
+            a->out_size[i] = out_size(a, i) + (i && tor_check_coin());
+        }
+        check(&p, CHANNELS_LAST, CHANNELS_LAST,
+              tor_check_coin() ? TOR_FILL_EXACT : TOR_FILL_UNIFORM, true,
+              (int)tor_check_range(0, EPILOGUES - 1));
+        TOR_CHECK(strstr(a->row->name, "depthwise") != NULL);
+    }
+}
+
 /// NaN and infinity in x reach what they should and nothing else. No padding: zero times infinity
 /// at the border is free.
 static void specials(void) {
@@ -430,13 +454,27 @@ static const Layer resnet50_layers[] = {
     {"3x3 512->512 @7", 2, 512, 512, 1, 7, 3, 1, 1},
 };
 
-static const Layer other_layers[] = {
+/// MobileNetV2, then what EfficientNet-B0 and ConvNeXt-T add.
+static const Layer depthwise_layers[] = {
     {"dw 3x3 32 @112", 1, 32, 32, 32, 112, 3, 1, 1},
     {"dw 3x3/2 96 @112", 1, 96, 96, 96, 112, 3, 2, 1},
     {"dw 3x3 144 @56", 1, 144, 144, 144, 56, 3, 1, 1},
+    {"dw 3x3/2 144 @56", 1, 144, 144, 144, 56, 3, 2, 1},
+    {"dw 3x3 192 @28", 1, 192, 192, 192, 28, 3, 1, 1},
     {"dw 3x3 384 @14", 1, 384, 384, 384, 14, 3, 1, 1},
+    {"dw 3x3 576 @14", 1, 576, 576, 576, 14, 3, 1, 1},
+    {"dw 3x3/2 576 @14", 1, 576, 576, 576, 14, 3, 2, 1},
     {"dw 3x3 960 @7", 1, 960, 960, 960, 7, 3, 1, 1},
-    {"dw 7x7 384 @14 (ConvNeXt)", 1, 384, 384, 384, 14, 7, 1, 3},
+    {"dw 5x5/2 144 @56", 1, 144, 144, 144, 56, 5, 2, 2},
+    {"dw 5x5 240 @28", 1, 240, 240, 240, 28, 5, 1, 2},
+    {"dw 5x5 672 @14", 1, 672, 672, 672, 14, 5, 1, 2},
+    {"dw 5x5 1152 @7", 1, 1152, 1152, 1152, 7, 5, 1, 2},
+    {"dw 7x7 96 @56", 1, 96, 96, 96, 56, 7, 1, 3},
+    {"dw 7x7 384 @14", 1, 384, 384, 384, 14, 7, 1, 3},
+    {"dw 7x7 768 @7", 1, 768, 768, 768, 7, 7, 1, 3},
+};
+
+static const Layer other_layers[] = {
     {"3x3 g32 128 @56 (ResNeXt)", 1, 128, 128, 32, 56, 3, 1, 1},
     {"16x16/16 3->768 @224 (ViT)", 1, 3, 768, 1, 224, 16, 16, 0},
     {"1x1 960->240 @1 (SE)", 1, 960, 240, 1, 1, 1, 1, 0},
@@ -512,6 +550,20 @@ static void resnet50(void) {
 
 static void resnet50_fused(void) { resnet50_total(true); }
 
+/// x and y by the second: what the memory that binds gives is the limit.
+static void depthwise(void) {
+    double ignore = 0;
+    for (size_t i = 0; i < TOR_COUNT_OF(depthwise_layers); i++) {
+        const Layer *l = &depthwise_layers[i];
+        double seconds = 0;
+        bench_layer(l, CHANNELS_LAST, false, &seconds, &ignore);
+        int64_t out = (l->size - 1) / l->stride + 1;
+        printf("    x and y: %.0f KB, %.1f GB/s\n",
+               (double)(l->c * (l->size * l->size + out * out)) * 4e-3,
+               (double)(l->c * (l->size * l->size + out * out)) * 4e-9 / seconds);
+    }
+}
+
 static void others(void) {
     double ignore = 0;
     for (size_t i = 0; i < TOR_COUNT_OF(other_layers); i++)
@@ -530,6 +582,7 @@ int main(int argc, char **argv) {
     static const TorCheckTest tests[] = {{"tiles", tiles},
                                          {"layers", layers},
                                          {"random_shapes", random_shapes},
+                                         {"depthwise_tiles", depthwise_tiles},
                                          {"specials", specials},
                                          {"clamps", clamps},
                                          {"empty", empty},
@@ -537,6 +590,7 @@ int main(int argc, char **argv) {
                               benches[] = {{"bind", bind_time},
                                            {"resnet50", resnet50},
                                            {"resnet50_fused", resnet50_fused},
+                                           {"depthwise", depthwise},
                                            {"others", others}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
 }

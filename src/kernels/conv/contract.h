@@ -14,6 +14,8 @@
 ///
 /// - direct: depthwise (one input channel a group, more than one group) and groups of 2, 4, 8 or 16
 ///   channels in and out, no wider than a vector. Reads x in place, lanes over channels.
+/// - depthwise: of these, images with one input and output channel a group, the usual kernels and
+///   strides, channels last. Reads the same packed weight as direct.
 /// - igemm: the rest. Microkernels read A straight from x, or from a zero-padded channels-last
 /// patch
 ///   of it. This is Dukhan 2019, "The Indirect Convolution Algorithm", with the indirection buffer
@@ -22,9 +24,9 @@
 /// Numeric policy: float32 products and sums, fused where the level has FMA. igemm adds, in order,
 /// chains of at most 384 products, taps outer and channels inner, the first from the bias on (two
 /// or four interleaved ones for tiles of up to three pixels). An epilogue's addend joins after the
-/// first chain where the epilogue is a sum and bounds. direct keeps one chain from the bias on. The
-/// order depends on shape and kernel only. NaN and infinity propagate; where igemm pads, zeros
-/// multiply, so an infinite weight at the border gives NaN.
+/// first chain where the epilogue is a sum and bounds. direct and depthwise keep one chain from the
+/// bias on. The order depends on shape and kernel only. NaN and infinity propagate; where igemm
+/// pads, zeros multiply, so an infinite weight at the border gives NaN.
 #ifndef TOR_KERNELS_CONV_CONTRACT_H
 #define TOR_KERNELS_CONV_CONTRACT_H
 
@@ -104,7 +106,7 @@ typedef struct {
 } TorConvPackArgs;
 
 /// A property of weight shape and instruction set: igemm has [group][o panel][tap][c][o of panel],
-/// direct has [tap][c][o]; channels missing in a panel's last vector are zeros.
+/// direct has [o panel of NR][tap][c][NR]; channels missing in a panel's last vector are zeros.
 size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t groups,
                              const int64_t kernel[3]);
 void tor_conv_pack_bind(TorConvPackArgs *args);

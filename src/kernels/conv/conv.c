@@ -243,6 +243,59 @@ static void bind_direct(TorConvArgs *args) {
     args->scratch_bytes = total;
 }
 
+/// Whether the depthwise kernel takes a convolution of a direct row.
+static bool fits_depthwise(const TorConvArgs *args) {
+    const int64_t *kernel = args->kernel, *stride = args->stride;
+    if (args->transposed || args->in_channels != args->groups || args->out_channels != args->groups)
+        return false;
+    if (kernel[0] != 1 || stride[0] != 1 || args->padding[0] ||
+        args->out_size[0] > args->in_size[0])
+        return false;
+    if (args->dilation[1] != 1 || args->dilation[2] != 1 || kernel[1] + stride[1] > 32)
+        return false;
+    if ((kernel[2] != 3 && kernel[2] != 5 && kernel[2] != 7) || stride[2] > 2) return false;
+    return args->x_stride[1] == 1 && (args->epilogue || args->y_stride[1] == 1);
+}
+
+static void bind_depthwise(TorConvArgs *args) {
+    const int64_t *kernel = args->kernel, *stride = args->stride;
+    int64_t o = args->out_channels, nr = args->row->nr;
+    const TorEpilogue *e = args->epilogue;
+    args->plan.clamps = e && tor_epilogue_clamps(e->program, &args->plan.clamp) &&
+                        !args->plan.clamp.add && e->col_stride[e->program->n_inputs] == 1;
+    bool in_scratch = e && !args->plan.clamps;
+
+    // The inputs of a tile and the taps of a block of channels stay in L1.
+    int64_t window = (kernel[1] + (TOR_CONV_TILE_LINES - 1) * stride[1]) *
+                     (kernel[2] + (TOR_CONV_TILE_PIXELS - 1) * stride[2]),
+            bytes = (window + kernel[1] * kernel[2]) * (int64_t)sizeof(float);
+    int64_t n_block = tor_round_up(
+        even_tile(o, TOR_MAX((int64_t)tor_cpu_l1d() * 3 / 4 / bytes / nr * nr, nr)), nr);
+    int64_t items =
+        args->plan.batch * args->plan.out_size[0] *
+        (args->plan.tiles[1] = tor_ceil_div(args->plan.out_size[1], TOR_CONV_TILE_LINES));
+    while (n_block > 2 * nr && items * tor_ceil_div(o, n_block) < ITEMS_WANTED)
+        n_block = tor_round_up(n_block / 2, nr);
+    args->plan.n_block = TOR_MIN(n_block, o);
+    args->plan.n_blocks = tor_ceil_div(o, n_block);
+    args->items = items * args->plan.n_blocks;
+    // What an epilogue reads is in L1 still.
+    args->plan.pixels = args->plan.out_size[2];
+    if (in_scratch)
+        args->plan.pixels =
+            TOR_MIN(args->plan.pixels, TOR_MAX(TOR_CONV_TILE_PIXELS, 2048 / n_block / 4 * 4));
+
+    size_t total = 0;
+    args->plan.acc_at =
+        book(&total, in_scratch
+                         ? (size_t)(TOR_CONV_TILE_LINES * args->plan.pixels * args->plan.n_block) *
+                               sizeof(float)
+                         : 0);
+    args->plan.epilogue_at =
+        book(&total, in_scratch ? tor_epilogue_scratch(e, args->plan.n_block) : 0);
+    args->scratch_bytes = total;
+}
+
 void tor_conv_bind(TorConvArgs *args) {
     args->row = choose_row(args->out_channels, args->in_channels, args->groups);
     memset(&args->plan, 0, sizeof args->plan);
@@ -263,7 +316,10 @@ void tor_conv_bind(TorConvArgs *args) {
         args->scratch_bytes = 0;
         return;
     }
-    if (args->row->direct) {
+    if (args->row->direct && fits_depthwise(args)) {
+        args->row++;
+        bind_depthwise(args);
+    } else if (args->row->direct) {
         bind_direct(args);
     } else {
         merge_unit_axes(args);
@@ -279,18 +335,18 @@ size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t 
                              const int64_t kernel[3]) {
     const TorConvRow *row = choose_row(out_channels, in_channels, groups);
     int64_t taps = kernel[0] * kernel[1] * kernel[2];
-    int64_t columns =
-        row->direct ? out_channels : groups * tor_round_up(out_channels / groups, row->lanes);
+    int64_t columns = row->direct ? tor_round_up(out_channels, row->nr)
+                                  : groups * tor_round_up(out_channels / groups, row->lanes);
     return (size_t)(columns * taps * (in_channels / groups)) * sizeof(float);
 }
 
 void tor_conv_pack_bind(TorConvPackArgs *args) {
     args->row = choose_row(args->out_channels, args->in_channels, args->groups);
     args->scratch_bytes = 0;
-    int64_t taps = args->kernel[0] * args->kernel[1] * args->kernel[2];
-    args->items = args->row->direct ? taps
-                                    : args->groups * tor_ceil_div(args->out_channels / args->groups,
-                                                                  args->row->nr);
+    int64_t nr = args->row->nr;
+    args->items = args->row->direct
+                      ? tor_ceil_div(args->out_channels, nr)
+                      : args->groups * tor_ceil_div(args->out_channels / args->groups, nr);
 }
 
 /// Offset of tap `tap`, numbered as the packed weight has them.
@@ -306,16 +362,21 @@ void tor_conv_pack_run(const void *arg, int64_t begin, int64_t end, void *scratc
     float *packed = args->packed;
     int64_t taps = args->kernel[0] * args->kernel[1] * args->kernel[2];
     int64_t c = args->in_channels / args->groups, o = args->out_channels / args->groups;
+    int64_t nr = args->row->nr;
     if (args->row->direct) {
-        for (int64_t tap = begin; tap < end; tap++)
-            for (int64_t k = 0; k < c; k++)
-                for (int64_t i = 0; i < args->out_channels; i++)
-                    packed[(tap * c + k) * args->out_channels + i] =
-                        args->weight[i / o * args->group_stride + i % o * args->out_stride +
-                                     k * args->in_stride + tap_offset(args, tap)];
+        for (int64_t panel = begin; panel < end; panel++)
+            for (int64_t tap = 0; tap < taps; tap++)
+                for (int64_t k = 0; k < c; k++)
+                    for (int64_t i = panel * nr; i < (panel + 1) * nr; i++)
+                        packed[((panel * taps + tap) * c + k) * nr + i % nr] =
+                            i < args->out_channels
+                                ? args->weight[i / o * args->group_stride +
+                                               i % o * args->out_stride + k * args->in_stride +
+                                               tap_offset(args, tap)]
+                                : 0;
         return;
     }
-    int64_t nr = args->row->nr, lanes = args->row->lanes, panels = tor_ceil_div(o, nr);
+    int64_t lanes = args->row->lanes, panels = tor_ceil_div(o, nr);
     for (int64_t item = begin; item < end; item++) {
         int64_t group = item / panels, first = tor_conv_panel(o, nr, lanes, item % panels),
                 n = tor_conv_panel(o, nr, lanes, item % panels + 1) - first,

@@ -20,7 +20,7 @@
 #define KERNEL tor_conv_f32_f32p8__generic_direct
 #endif
 
-enum { PIXELS = 4 };
+enum { PIXELS = 4, NR = 2 * VF32 };
 
 /// Taps of one pixel or of several that have the same ones.
 typedef struct {
@@ -32,8 +32,8 @@ typedef struct {
     int64_t x_step[3], w_step[3];
     int64_t x_pixel, y_pixel;  ///< from pixel to pixel
     int64_t channels;
-    int64_t w_channel;  ///< from input channel to input channel of w
-    int64_t groups;     ///< of one or of PIXELS pixels
+    int64_t w_panel;  ///< from panel to panel of w; a tap of an input channel has NR floats
+    int64_t groups;   ///< of one or of PIXELS pixels
 } Taps;
 
 /// Lane i gets lane i - i % group + k of x, which starts at p.
@@ -55,7 +55,7 @@ TOR_INLINE vf32 spread(const float *p, vf32 x, const int group, const int k) {
 /// loaded once for all.
 TOR_INLINE void some(const Taps *t, int64_t c, int lanes, const int pixels, const int vectors,
                      const int width, const int group) {
-    vf32 start[4];
+    vf32 start[2];
     for (int v = 0; v < vectors; v++) {
         start[v] = (vf32){0};
         if (t->bias)
@@ -63,16 +63,17 @@ TOR_INLINE void some(const Taps *t, int64_t c, int lanes, const int pixels, cons
                 lanes == VF32 ? vf32_load(t->bias + c + v * VF32) : vf32_load_n(t->bias + c, lanes);
     }
     const float *first = t->x + c;
+    const float *panel = t->w + c / NR * t->w_panel + c % NR;
     float *y = t->y + c;
     for (int64_t g = 0; g < t->groups;
          g++, first += pixels * t->x_pixel, y += pixels * t->y_pixel) {
-        vf32 acc[PIXELS][4];
+        vf32 acc[PIXELS][2];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 4
             for (int p = 0; p < pixels; p++) acc[p][v] = start[v];
         for (int64_t i = 0; i < t->n[0]; i++) {
-            const float *x = first + i * t->x_step[0], *w = t->w + c + i * t->w_step[0];
+            const float *x = first + i * t->x_step[0], *w = panel + i * t->w_step[0];
             for (int64_t j = 0; j < t->n[1]; j++, x += t->x_step[1], w += t->w_step[1]) {
                 if (width) {
 #pragma GCC unroll 4
@@ -106,8 +107,7 @@ TOR_INLINE void some(const Taps *t, int64_t c, int lanes, const int pixels, cons
                             }
 #pragma GCC unroll 16
                             for (int m = 0; m < group; m++) {
-                                const float *wm = wk + m * t->w_channel + v * VF32;
-                                vf32 wv = lanes == VF32 ? vf32_load(wm) : vf32_load_n(wm, lanes);
+                                vf32 wv = vf32_load(wk + m * NR + v * VF32);
 #pragma GCC unroll 4
                                 for (int p = 0; p < pixels; p++) {
                                     vf32 one =
@@ -121,7 +121,7 @@ TOR_INLINE void some(const Taps *t, int64_t c, int lanes, const int pixels, cons
                 for (int64_t k = 0; k < t->n[2]; k++, xk += t->x_step[2], wk += t->w_step[2]) {
 #pragma GCC unroll 4
                     for (int v = 0; v < vectors; v++) {
-                        vf32 wv = lanes == VF32 ? vf32_load(wk + v * VF32) : vf32_load_n(wk, lanes);
+                        vf32 wv = vf32_load(wk + v * VF32);
 #pragma GCC unroll 4
                         for (int p = 0; p < pixels; p++) {
                             const float *xp = xk + p * t->x_pixel + v * VF32;
@@ -147,12 +147,8 @@ TOR_INLINE void some(const Taps *t, int64_t c, int lanes, const int pixels, cons
     }
 }
 
-TOR_INLINE void all(const Taps *t, const int pixels, const int most, const int width,
-                    const int group) {
+TOR_INLINE void all(const Taps *t, const int pixels, const int width, const int group) {
     int64_t c = 0;
-    if (most == 4)
-        for (; c + 4 * VF32 <= t->channels; c += 4 * VF32)
-            some(t, c, VF32, pixels, 4, width, group);
     for (; c + 2 * VF32 <= t->channels; c += 2 * VF32) some(t, c, VF32, pixels, 2, width, group);
     for (; c + VF32 <= t->channels; c += VF32) some(t, c, VF32, pixels, 1, width, group);
     if (c < t->channels) some(t, c, (int)(t->channels - c), pixels, 1, 0, group);
@@ -160,11 +156,11 @@ TOR_INLINE void all(const Taps *t, const int pixels, const int most, const int w
 
 #define VARIANT(name, ...) \
     static __attribute__((noinline)) void name(const Taps *t) { all(t, __VA_ARGS__); }
-VARIANT(one_pixel, 1, 4, 0, 1)
-VARIANT(four_pixels, PIXELS, 2, 0, 1)
-VARIANT(four_pixels_w3, PIXELS, 2, 3, 1)
-VARIANT(four_pixels_w5, PIXELS, 2, 5, 1)
-VARIANT(four_pixels_w7, PIXELS, 2, 7, 1)
+VARIANT(one_pixel, 1, 0, 1)
+VARIANT(four_pixels, PIXELS, 0, 1)
+VARIANT(four_pixels_w3, PIXELS, 3, 1)
+VARIANT(four_pixels_w5, PIXELS, 5, 1)
+VARIANT(four_pixels_w7, PIXELS, 7, 1)
 #define GROUPS(X) X(2) X(4)
 #if VF32 >= 8
 #define GROUPS_8(X) X(8)
@@ -176,9 +172,9 @@ VARIANT(four_pixels_w7, PIXELS, 2, 7, 1)
 #else
 #define GROUPS_16(X)
 #endif
-#define X(group)                                  \
-    VARIANT(one_pixel_of_##group, 1, 2, 0, group) \
-    VARIANT(four_pixels_of_##group, PIXELS, 2, 0, group)
+#define X(group)                               \
+    VARIANT(one_pixel_of_##group, 1, 0, group) \
+    VARIANT(four_pixels_of_##group, PIXELS, 0, group)
 GROUPS(X)
 GROUPS_8(X)
 GROUPS_16(X)
@@ -284,12 +280,14 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
             step[1] = axis[1].off_step * xs[3];
         }
         step[2] = axis[2].off_step * pixel;
-        const float *w = (const float *)args->packed + first;
+        int64_t tap = group * NR,
+                w_panel = args->kernel[0] * args->kernel[1] * args->kernel[2] * tap;
+        const float *w = (const float *)args->packed + first / NR * w_panel;
         w += (((axis[0].tap + low[0] * axis[0].tap_step) * args->kernel[1] + axis[1].tap +
                low[1] * axis[1].tap_step) *
                   args->kernel[2] +
               axis[2].tap) *
-             group * o;
+             tap;
         int64_t at[2] = {axis[0].first + q[0] * axis[0].step, axis[1].first + q[1] * axis[1].step};
         int64_t row = batch * rs[0] + at[0] * rs[1] + at[1] * rs[2];
         float *y = args->y;
@@ -312,15 +310,14 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
                 if (!four) valid_taps(&axis[2], qw, width, &tap_low, &tap_high);
                 Taps t = {
                     .x = x + (lead + axis[2].off + tap_low * axis[2].off_step) * pixel,
-                    .w = w + tap_low * axis[2].tap_step * group * o,
+                    .w = w + tap_low * axis[2].tap_step * tap,
                     .bias = args->bias ? args->bias + first : NULL,
                     .y = out + i * y_pixel,
                     .n = {high[0] - low[0], high[1] - low[1], tap_high - tap_low},
                     .x_step = {step[0], step[1], step[2]},
-                    .w_step = {axis[0].tap_step * args->kernel[1] * args->kernel[2] * group * o,
-                               axis[1].tap_step * args->kernel[2] * group * o,
-                               axis[2].tap_step * group * o},
-                    .w_channel = o,
+                    .w_step = {axis[0].tap_step * args->kernel[1] * args->kernel[2] * tap,
+                               axis[1].tap_step * args->kernel[2] * tap, axis[2].tap_step * tap},
+                    .w_panel = w_panel,
                     .x_pixel = axis[2].stride * pixel,
                     .y_pixel = y_pixel,
                     .channels = channels,

@@ -12,6 +12,9 @@ typedef struct {
     int64_t out, first, step, stride;
 } TorConvAxis;
 
+/// Output pixels of a tile of the depthwise kernel.
+enum { TOR_CONV_TILE_LINES = 2, TOR_CONV_TILE_PIXELS = 4 };
+
 static inline TorConvAxis tor_conv_axis(const TorConvArgs *args, int i, int64_t phase) {
     int64_t stride = args->plan.stride[i], dilation = args->dilation[i];
     if (!args->transposed)
