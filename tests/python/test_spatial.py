@@ -356,12 +356,13 @@ class Padded(torch.nn.Module):
         return self.reader(F.pad(x, self.pad, value=self.value))
 
 
-def pads(model, *args, dynamic=None):
-    """Compares with eager; how many steps still pad."""
+def padding_steps(model, *args, dynamic=None):
+    """Compares with eager; how many steps pad."""
     model.eval()
     with torch.no_grad():
         found, got = reports(toroid(model, dynamic=dynamic), *args)
         assert_same(got, model(*args), rtol=1e-4, atol=1e-5)
+    assert not any(r.externals or r.fallback for r in found), str(found[0])
     return sum(" pad" in line for line in found[0].tables()["steps"].splitlines())
 
 
@@ -383,7 +384,7 @@ def test_convolutions_pad_themselves(seed):
     x = torch.randn(2, 24, *(r.choice([9, 10, 13]) for _ in kernel))
     if spatial == 2 and r.random() < 0.5:
         x = x.contiguous(memory_format=torch.channels_last)
-    assert pads(Padded(pad, 0.0, conv), x, dynamic=r.choice([None, True])) == 0
+    assert padding_steps(Padded(pad, 0.0, conv), x, dynamic=r.choice([None, True])) == 0
 
 
 @pytest.mark.parametrize(
@@ -407,11 +408,49 @@ def test_convolutions_pad_themselves(seed):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pools_pad_themselves(pad, value, pool, folds, dynamic, layout):
     x = laid_out(2, 16, 11, 12, layout=layout) - 1
-    assert (pads(Padded(pad, value, pool), x, dynamic=dynamic) == 0) == folds
+    assert (padding_steps(Padded(pad, value, pool), x, dynamic=dynamic) == 0) == folds
 
 
 def test_a_pad_that_cuts_stays():
     conv = torch.nn.Conv2d(4, 4, 3, padding=1)
-    assert pads(Padded((1, -1, 0, 0), 0.0, conv), torch.randn(1, 4, 9, 9)) > 0
-    assert pads(Padded((1, 1, 0, 0), 0.5, conv), torch.randn(1, 4, 9, 9)) > 0
-    assert pads(Padded((0, 0, 0, 0, 1, 1), 0.0, conv), torch.randn(1, 2, 9, 9)) > 0
+    assert padding_steps(Padded((1, -1, 0, 0), 0.0, conv), torch.randn(1, 4, 9, 9)) > 0
+    assert padding_steps(Padded((1, 1, 0, 0), 0.5, conv), torch.randn(1, 4, 9, 9)) > 0
+    assert padding_steps(Padded((0, 0, 0, 0, 1, 1), 0.0, conv), torch.randn(1, 2, 9, 9)) > 0
+
+
+class Depthwise(torch.nn.Module):
+    """A depthwise convolution, and an activation that its kernel takes in."""
+
+    def __init__(self, r):
+        super().__init__()
+        kernel = (r.choice([1, 3, 5, 7]), r.choice([3, 5, 7]))
+        stride = (r.choice([1, 2, 3]), r.choice([1, 2]))
+        padding = [r.choice([0, 1, k // 2]) for k in kernel]
+        channels = r.choice([3, 16, 40, 96, 200])
+        self.conv = torch.nn.Conv2d(
+            channels, channels, kernel, stride, padding, groups=channels, bias=r.random() < 0.7
+        )
+        self.act = r.choice(
+            [
+                torch.nn.Identity(),
+                torch.nn.ReLU6(),
+                torch.nn.ReLU(),
+                torch.nn.SiLU(),
+                torch.nn.Hardswish(),
+                torch.nn.Hardtanh(-0.1, 0.2),
+            ]
+        )
+
+    def forward(self, x):
+        return self.act(self.conv(x))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_depthwise(seed):
+    r = random.Random(seed)
+    model = Depthwise(r).eval()
+    kernel = model.conv.kernel_size
+    size = [r.choice([3, 7, 8, 15, 33]) + k - 1 for k in kernel]
+    x = laid_out(r.choice([1, 3]), model.conv.in_channels, *size, layout=r.choice(LAYOUTS))
+    x[0, 0, 0, 0] = r.choice([1.0, float("nan"), float("inf")])
+    assert padding_steps(model, x, dynamic=r.choice([None, True])) == 0
