@@ -71,7 +71,7 @@ static void release_after(const Work *work, size_t i) {
 // ---------------------------------------------------------------- files
 
 /// Bumped when a packed format changes.
-enum { FORMAT = 1 };
+enum { FORMAT = 2 };
 
 /// Everything that a result depends on: the expression, the format, and what the tensors hold.
 static TorContentKey content_of(const Missing *m) {
