@@ -43,7 +43,7 @@ def x():
 
 def test_public_names():
     names = ["Unsupported", "__version__", "aot", "backends", "compose", "explain", "info"]
-    assert sorted(package.__all__) == [*names, "profile", "refresh", "stats", "trim"]
+    assert sorted(package.__all__) == [*names, "profile", "refresh", "stats", "trim", "tunable"]
     assert all(hasattr(package, name) for name in package.__all__)
     assert package.__version__.count(".") == 2
     assert issubclass(package.Unsupported, RuntimeError)
