@@ -199,8 +199,8 @@ def test_options_are_checked_where_toroid_takes_part():
     assert seen == [{"options": {"level": 3}}]
     with pytest.raises(BackendCompilerFailed, match="has no option 'level'"):
         infer(toroid.aot(compiler, "toroid"), level=3)
-    with pytest.raises(BackendCompilerFailed, match="has no mode 'max-autotune'"):
-        torch.compile(f, backend=toroid.aot(compiler), mode="max-autotune")(X)
+    with pytest.raises(BackendCompilerFailed, match="has no mode 'reduce-overhead'"):
+        torch.compile(f, backend=toroid.aot(compiler), mode="reduce-overhead")(X)
 
 
 # ------------------------------------------------------------------ hooks
