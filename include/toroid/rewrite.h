@@ -62,9 +62,8 @@ typedef ToroidStatus (*ToroidRewriteFn)(ToroidGraph *graph, ToroidNode *node, vo
 /// @param graph    one whose outputs are set
 /// @param rewrite  called with `user`; anything but TOROID_OK ends the visit
 /// @param user     passed on
-/// @return what `rewrite` returned: the graph then has the changes made so far, and may be
-/// compiled;
-///         TOROID_INVALID where the outputs are not set; TOROID_NO_MEMORY
+/// @return what `rewrite` returned, after which the graph has the changes made so far and may be
+///         compiled; TOROID_INVALID where the outputs are not set; TOROID_NO_MEMORY
 TOROID_API ToroidStatus toroid_graph_rewrite(ToroidGraph *graph, ToroidRewriteFn rewrite,
                                              void *user);
 /// Has all readers of a value read another, but for nodes made in this visit: they may read `old`.

@@ -120,11 +120,24 @@ def aot(
     ValueError, RuntimeError
         As `get` does for a name that is not to be had.
     ValueError, TypeError
-        For another partition; for a compiler that is neither a name nor callable.
+        For another partition; for a compiler that is neither a name nor callable; for another kind
+        of table.
     """
     if isinstance(partition, str) and partition not in ("min_cut", "default"):
         raise ValueError(
             f"toroid.aot: expected partition 'min_cut', 'default' or a callable, got {partition!r}"
+        )
+    if not (isinstance(partition, str) or callable(partition)):
+        raise TypeError(
+            "toroid.aot: expected partition 'min_cut', 'default' or a callable, got "
+            f"{type(partition).__name__}"
+        )
+    if not (
+        decompositions is None or isinstance(decompositions, Mapping) or callable(decompositions)
+    ):
+        raise TypeError(
+            "toroid.aot: expected decompositions to be a mapping or a callable, got "
+            f"{type(decompositions).__name__}"
         )
     forward = _compiler(fw, _core.backend_resolve)
     backward = forward if bw is None else _compiler(bw, _core.backend_find)

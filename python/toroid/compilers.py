@@ -127,7 +127,8 @@ class Python:
     ) -> Boxed:
         more = {"options": dict(job.given)} if job.given and self.takes_options else {}
         try:
-            made = self.function(gm, example_inputs, **more)
+            # A compiler may change its graph and then not do it.
+            made = self.function(_torch.copy_graph(gm), example_inputs, **more)
         except NotImplementedError as refusal:
             raise _core.Unsupported(f"compiler {self.name}: {refusal}") from refusal
         if not callable(made):
@@ -160,11 +161,9 @@ class InOrder:
     ) -> Boxed:
         reasons = []
         failure = None
-        for left, member in zip(range(len(self.members))[::-1], self.members, strict=True):
-            # Who does not do it may have changed the graph.
-            mine = _torch.copy_graph(gm) if left else gm
+        for member in self.members:
             try:
-                return member.compile(mine, example_inputs, job, report)
+                return member.compile(gm, example_inputs, job, report)
             except _torch.control_flow():
                 raise
             except REFUSALS as refusal:

@@ -50,6 +50,54 @@ def _plain(result: Any, dtype: torch.dtype | None) -> Any:
     return result if dtype in (None, result.dtype) else result.to(dtype)
 
 
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How eager's tensor lies in memory, where that is not row-major.
+
+    Attributes
+    ----------
+    order : tuple of int
+        Dims, outermost first.
+    strides : tuple of int, optional
+        Where they are known.
+    """
+
+    order: tuple[int, ...]
+    strides: tuple[int, ...] | None
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor) -> Layout | None:
+        """That of a fake tensor; None for a row-major one."""
+        if _torch.is_row_major(tensor):
+            return None
+        hints = [_torch.hint(stride) for stride in tensor.stride()]
+        order = tuple(sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim)))
+        known = all(isinstance(s, int) for s in (*tensor.stride(), *tensor.shape))
+        return cls(order, tuple(hints) if known and _has_own_places(tensor) else None)
+
+    def apply(self, x: torch.Tensor) -> torch.Tensor:
+        """The same values, laid out so: ops may show their operand's strides, or go by them."""
+        if self.strides is None:
+            back = sorted(range(x.dim()), key=self.order.__getitem__)
+            return x.permute(self.order).contiguous().permute(back)
+        if x.stride() == self.strides:
+            return x
+        # What was expanded has one element for all.
+        base = x[tuple(slice(0, 1) if s == 0 else slice(None) for s in self.strides)]
+        laid_out = torch.empty_strided(base.shape, self.strides, dtype=x.dtype).copy_(base)
+        return laid_out.expand(x.shape)
+
+
+def _has_own_places(tensor: torch.Tensor) -> bool:
+    """Whether elements lie apart, but for those that were expanded."""
+    end = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and 0 < stride < end:
+            return False
+        end += (size - 1) * stride
+    return True
+
+
 def make_callable(
     nodes: Sequence[Node],
     tensors: Sequence[Node],
@@ -71,6 +119,7 @@ def make_callable(
         Which items of the last result to return, and their dtypes; None stands for the result
         itself.
     """
+    layouts = [(i, layout) for i, n in enumerate(tensors) if (layout := Layout.of(n.meta["val"]))]
     places = {node: Slot(i) for i, node in enumerate([*tensors, *ints])}
     places |= {node: Slot(len(places) + i) for i, node in enumerate(nodes)}
     place = {**places, **constants}.__getitem__
@@ -80,6 +129,8 @@ def make_callable(
     def call(given: Sequence[torch.Tensor], numbers: Sequence[int]) -> tuple[torch.Tensor, ...]:
         values = [*given, *numbers]
         with torch.no_grad():
+            for i, layout in layouts:
+                values[i] = layout.apply(values[i])
             for target, args, kwargs in steps:
                 result = target(*_fill(args, values), **_fill(kwargs, values))
                 # What is returned is copied.

@@ -409,6 +409,8 @@ class _Lowering:
                 return self.size(val)
             except _Unknown:
                 pass
+        if val is None and node.users:  # checkpoints of random numbers
+            raise NotLowerable(f"{node.name}: PyTorch does not say what it gives")
         results = list(val) if isinstance(val, tuple | list) else [val]
         types: dict[int, tuple[str, list[Any]]] = {}
         for i, result in enumerate(results):

@@ -439,3 +439,28 @@ def test_backward_may_run_again(backend):
     want = torch.autograd.grad(model(x).sum(), x)[0]
     for grad in grads:
         assert_same(grad, want)
+
+
+def test_a_compiler_that_changes_its_graph_and_refuses():
+    """PyTorch runs the graph as it was."""
+
+    def compiler(gm, example_inputs):
+        for node in gm.graph.nodes:
+            if node.target is torch.ops.aten.relu.default:
+                node.target = torch.ops.aten.tanh.default
+        gm.recompile()
+        raise NotImplementedError("not mine")
+
+    def g(x):
+        return torch.relu(x) + 1
+
+    for made in (toroid.aot(compiler), toroid.compose(compiler, compiler)):
+        torch._dynamo.reset()
+        torch.testing.assert_close(torch.compile(g, backend=made)(X), g(X))
+
+
+def test_wrong_types():
+    with pytest.raises(TypeError, match="expected partition .* got list"):
+        toroid.aot(partition=["default"])
+    with pytest.raises(TypeError, match="expected decompositions .* got int"):
+        toroid.aot(decompositions=3)

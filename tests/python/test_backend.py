@@ -522,3 +522,59 @@ def test_side_effects_are_unsupported_with_strict():
     with pytest.raises(BackendCompilerFailed, match="_linalg_check_errors") as error:
         toroid(inverse, options={"strict": True})(torch.randn(3, 3))
     assert isinstance(error.value.inner_exception, package.Unsupported)
+
+
+# ------------------------------------------------------------------ what PyTorch runs
+
+
+@torch.library.custom_op("toroid_tests::strides", mutates_args=())
+def strides_of(x: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(x.stride())
+
+
+@strides_of.register_fake
+def _(x):
+    return torch.empty(x.dim(), dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.permute(3, 1, 0, 2),
+        lambda x: (x * 2)[:, ::2, :, 1:],
+        lambda x: x.sum(1, keepdim=True).expand(4, 6, 5, 3),
+        lambda x: (x + 1).to(memory_format=torch.channels_last),
+        lambda x: (x + 1).transpose(1, 2),
+    ],
+)
+def test_ops_of_pytorch_see_eagers_strides(view):
+    """Custom ops may show them, or go by them in raw memory."""
+    x = torch.randn(4, 6, 5, 3)
+    torch.testing.assert_close(toroid(lambda x: strides_of(view(x)))(x), strides_of(view(x)))
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("draw", [lambda x: F.dropout(x, 0.5), torch.rand_like])
+def test_random_numbers_for_views_are_eagers(draw, dynamic):
+    """They are drawn in the order in which the operand lies in memory."""
+    x = torch.ones(4, 6)
+    torch.manual_seed(0)
+    want = draw(x.t())
+    torch.manual_seed(0)
+    assert torch.equal(toroid(lambda x: draw(x.t()), dynamic=dynamic)(x), want)
+
+
+def test_checkpoint_with_random_numbers():
+    """Its nodes do not say what they give: PyTorch runs the graph."""
+    from torch.utils.checkpoint import checkpoint
+
+    def f(x):
+        return checkpoint(lambda x: F.dropout(x * 2, 0.5), x, use_reentrant=False)
+
+    def gradient(f):
+        torch.manual_seed(0)
+        x = torch.ones(7, 9, requires_grad=True)
+        f(x).sum().backward()
+        return x.grad
+
+    assert torch.equal(gradient(toroid(f)), gradient(f))
