@@ -142,8 +142,9 @@ static bool look_up(const TorTunable *t, const void *problem, const TorTuneAsk *
                     result.solution);
         return true;
     }
-    if (ask->note) tor_untuned_note(t->op, params);
-    return !ask->tune || tune(t, problem, ask, params, out);
+    bool noted = !ask->note || tor_untuned_note(t->op, params);
+    bool found = !ask->tune || tune(t, problem, ask, params, out);
+    return noted && found;
 }
 
 void tor_tune_choose(const TorTunable *t, const void *problem, const TorTuneAsk *ask,

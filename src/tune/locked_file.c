@@ -47,11 +47,23 @@ static ToroidStatus open_once(TorLockedFile *f, TorLockedUse use, struct stat *i
     return TOROID_OK;
 }
 
-/// Bytes at the end that a kill left of a row.
+/// A result with its time, or an operator with its threads: an editor may have left the newline
+/// out.
+static bool is_whole(const char *row, size_t bytes) {
+    static const char threads[] = ";threads=";
+    int commas = 0;
+    for (size_t i = 0; i < bytes; i++) commas += row[i] == ',';
+    const char *at = memmem(row, bytes, threads, sizeof threads - 1);
+    bool counted = at && at + sizeof threads - 1 < row + bytes;
+    return commas >= 3 || (commas == 1 && counted);
+}
+
+/// Bytes at the end that a kill left of a row; the system writes whole pages.
 static size_t part_of_a_row(const char *text, size_t bytes) {
     const char *newline = memrchr(text, '\n', bytes);
     size_t part = newline ? (size_t)(text + bytes - newline - 1) : bytes;
-    return bytes % PAGE == 0 && part <= ROW_BYTES ? part : 0;
+    return bytes % PAGE == 0 && part <= ROW_BYTES && !is_whole(text + bytes - part, part) ? part
+                                                                                          : 0;
 }
 
 static ToroidStatus read_text(TorLockedFile *f) {

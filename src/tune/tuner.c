@@ -222,20 +222,27 @@ static ToroidStatus choose(Bench *b, void *user) {
 /// What is to be done with a bench.
 typedef ToroidStatus Task(Bench *b, void *user);
 
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+/// A child of a process that tunes may tune as well.
+static void renew_lock(void) { one_at_a_time = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
+static void at_fork(void) { pthread_atfork(NULL, NULL, renew_lock); }
+
 static ToroidStatus with_bench(const TorTunable *t, const void *problem, int threads,
                                const TorTuneSettings *settings, Task *task, void *user) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, at_fork);
     TorArena *arena;
     TOR_TRY(tor_arena_create(&arena));
     Bench b = {.t = t, .threads = threads, .settings = settings};
     b.problem = t->copy(problem, arena);
     int64_t rotating = settings->rotating_bytes;
     if (rotating < 0) rotating = (int64_t)tor_cpu_l3() * 5 / 4;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&one_at_a_time);
     ToroidStatus status =
         b.problem ? tor_tune_memory_create(&b.memory, t, b.problem, rotating) : tor_no_memory();
     if (status == TOROID_OK) status = task(&b, user);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&one_at_a_time);
     tor_tune_answer_free(&b.answer);
     tor_tune_memory_free(&b.memory);
     tor_region_destroy(&b.scratch);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -11,7 +12,8 @@
 #include "tune/verbose.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TorTuneTable noted;
+static TorTuneTable noted;  // in the file `noted_in`
+static char noted_in[TOR_TUNE_PATH];
 
 /// @param wrong  the first line that is no row; 0: all are
 static ToroidStatus read_rows(const TorLockedFile *f, TorTuneTable *into, int *wrong) {
@@ -64,10 +66,12 @@ static ToroidStatus append(TorLockedFile *f, const TorTuneResult *row) {
 static ToroidStatus note(const TorTuneResult *row) {
     char path[TOR_TUNE_PATH];
     bool added;
+    TOR_TRY(tor_tune_file(TOR_TUNE_UNTUNED_FILENAME, path));
+    if (strcmp(path, noted_in) != 0) tor_tune_table_free(&noted);
+    strcpy(noted_in, path);
     TOR_TRY(tor_tune_table_add(&noted, row, &added));
     if (!added) return TOROID_OK;
     tor_tune_say(2, "%s,%s is not tuned", row->op, row->params);
-    TOR_TRY(tor_tune_file(TOR_TUNE_UNTUNED_FILENAME, path));
     if (!path[0]) return TOROID_OK;
     TorLockedFile f;
     TOR_TRY(tor_locked_open(&f, path, TOR_LOCKED_APPEND));
@@ -76,16 +80,18 @@ static ToroidStatus note(const TorTuneResult *row) {
     return status;
 }
 
-void tor_untuned_note(const char *op, const char *params) {
-    if (!tor_tune_settings().record_untuned) return;
+bool tor_untuned_note(const char *op, const char *params) {
+    if (!tor_tune_settings().record_untuned) return true;
     TorTuneResult row = {.mean_ms = -1};
     snprintf(row.op, sizeof row.op, "%s", op);
     snprintf(row.params, sizeof row.params, "%s", params);
-    if (!tor_row_fits(&row, false)) return;
+    if (!tor_row_fits(&row, false)) return true;
     pthread_mutex_lock(&lock);
     ToroidStatus status = note(&row);
+    if (status != TOROID_OK) tor_tune_table_free(&noted);  // what is in the file is not added twice
     pthread_mutex_unlock(&lock);
     static _Atomic bool told;
     if (status != TOROID_OK && !atomic_exchange(&told, true))
         tor_log(0, "untuned operators are not recorded: %s", toroid_last_error());
+    return status == TOROID_OK;
 }

@@ -6,7 +6,8 @@
 
 /// Appends to the file UNTUNED_FILENAME if RECORD_UNTUNED is on; once for each (op, params), also
 /// of several processes.
-void tor_untuned_note(const char *op, const char *params);
+/// @return false if it could not be written: worth another try
+bool tor_untuned_note(const char *op, const char *params);
 /// Adds the operators of a file to a list, each once. Rows of results are taken too: their
 /// operators can be tuned anew.
 /// @return TOROID_FAILED where there is no such file; TOROID_INVALID with the line for what is no

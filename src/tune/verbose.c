@@ -1,12 +1,15 @@
 #include "tune/verbose.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "tune/settings.h"
 
 /// Opened for each line: the name may change, and another process may write there too.
@@ -15,7 +18,8 @@ static int open_for_a_line(const char *path, bool *opened) {
     if (strcmp(path, "err") == 0) return STDERR_FILENO;
     if (strcmp(path, "out") == 0) return STDOUT_FILENO;
     *opened = true;
-    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    // A pipe that nobody reads must not stop the caller.
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
 }
 
 void tor_tune_say(int level, const char *format, ...) {
@@ -31,6 +35,10 @@ void tor_tune_say(int level, const char *format, ...) {
     strcat(line, "\n");
     bool opened;
     int file = open_for_a_line(path, &opened);
+    static _Atomic bool told;
+    if (file < 0 && !atomic_exchange(&told, true))
+        tor_log(0, "cannot write to TOROID_TUNABLEOP_VERBOSE_FILENAME %s: %s", path,
+                strerror(errno));
     if (file >= 0) tor_write_all(file, line, strlen(line));
     if (file >= 0 && opened) close(file);
 }

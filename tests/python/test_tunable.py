@@ -160,3 +160,87 @@ if {name!r} == "set_filename":
     assert tunable.get_filename() == str(path)
 """,
     )
+
+
+#: What `toroid tune` and records call a small operator.
+OPERATOR = "map,size={}:50;row=0;program=f.f.1.0|exp.ffo0i0;s=50:1;s=50:1;threads=1"
+
+
+def test_a_last_row_without_a_newline_is_kept(tmp_path):
+    """Of a whole page too, which is what a kill leaves: of results and of lists."""
+    python(
+        tmp_path,
+        f"""
+from toroid import tunable
+def page(lines):
+    text = "\\n".join(lines)
+    return "#" + "x" * (4096 - len(text) - 2) + "\\n" + text
+rows = [{OPERATOR!r}.format(n) for n in range(100, 110)]
+head = [f"Validator,{{k}},{{v}}" for k, v in tunable.get_validators()]
+open("r.csv", "w").write(page(head + [row + ",tile=64,0.1" for row in rows]))
+tunable.set_filename("r.csv")
+assert len(tunable.get_results()) == 10
+open("one.csv", "w").write({OPERATOR!r}.format(7))
+assert tunable.tune_operators_in_file("one.csv").tuned == 1
+assert "size=109:" in open("r.csv").read()
+open("list.csv", "w").write(page(rows))
+assert tunable.tune_operators_in_file("list.csv").listed == 10
+""",
+    )
+
+
+def test_a_pipe_that_nobody_reads_stops_nothing(tmp_path):
+    python(
+        tmp_path,
+        f"""
+import os
+from toroid import tunable
+os.mkfifo("lines")
+open("one.csv", "w").write({OPERATOR!r}.format(7))
+assert tunable.tune_operators_in_file("one.csv").tuned == 1
+""",
+        VERBOSE="2",
+        VERBOSE_FILENAME="lines",
+    )
+
+
+def test_a_record_that_failed_is_tried_again(tmp_path):
+    python(
+        tmp_path,
+        """
+import os, torch
+def go(n):
+    torch._dynamo.reset()
+    torch.compile(torch.tanh, backend="toroid", dynamic=False)(torch.randn(n, 5))
+os.environ["TOROID_TUNABLEOP_UNTUNED_FILENAME"] = "nofolder/u.csv"
+go(10)
+os.environ["TOROID_TUNABLEOP_UNTUNED_FILENAME"] = "u.csv"
+go(10)
+go(11)
+text = open("u.csv").read()
+assert text.count("map,") == 2, text
+""",
+        RECORD_UNTUNED="1",
+    )
+
+
+def test_a_child_of_a_process_that_tunes(tmp_path):
+    python(
+        tmp_path,
+        f"""
+import os, signal, threading, time
+from toroid import tunable
+open("many.csv", "w").write("".join({OPERATOR!r}.format(n) + "\\n" for n in range(100, 140)))
+open("one.csv", "w").write({OPERATOR!r}.format(7))
+thread = threading.Thread(target=tunable.tune_operators_in_file, args=("many.csv",))
+thread.start()
+time.sleep(0.2)
+child = os.fork()
+if child == 0:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(60)
+    os._exit(tunable.tune_operators_in_file("one.csv").tuned != 1)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+""",
+    )
