@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import unittest.mock
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -116,8 +115,14 @@ def trace_only(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) ->
         return _torch.eager(gm)
 
     gm = as_module(function, len(tensors))
-    with unittest.mock.patch.object(_torch, "decompositions", dict):
-        return _torch.run_aot(gm, list(tensors), forward=plain, backward=plain, inference=plain)
+    return _torch.run_aot(
+        gm,
+        list(tensors),
+        forward=plain,
+        backward=plain,
+        inference=plain,
+        decompositions=dict,
+    )
 
 
 def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -363,7 +363,15 @@ def test_exceptions_of_external_nodes_pass_through(error, hooked):
     assert_same(compiled(x), torch.full((3,), 3.0))
 
 
-def test_a_signal_in_an_external_node(hooked):
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also where whoever started the tests has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_in_an_external_node(hooked, interruptible):
     compiled = toroid(lambda v: hook(v * 2) + 1)
     x = torch.ones(3)
     compiled(x)
@@ -374,7 +382,7 @@ def test_a_signal_in_an_external_node(hooked):
     assert_same(compiled(x), torch.full((3,), 3.0))
 
 
-def test_a_signal_at_any_time():
+def test_a_signal_at_any_time(interruptible):
     # The executable itself: under Dynamo's guards some signals get lost with any backend.
     backend_module.initialise()
     graph = _core.Graph()
