@@ -75,12 +75,8 @@ static bool is_sane(const TorAttentionArgs *a) {
 
 static void get_pair(TorParams *p, const char *name, int64_t *first, int64_t *second) {
     int64_t pair[2] = {0};
-    if (tor_params_get_list(p, name, pair, 2, 0, TOR_PARAMS_MOST) != 2) p->wrong = name;
+    tor_params_get_all(p, name, pair, 2);
     *first = pair[0], *second = pair[1];
-}
-
-static void get_strides(TorParams *p, const char *name, int64_t stride[4]) {
-    if (tor_params_get_list(p, name, stride, 4, 0, TOR_PARAMS_MOST) != 4) p->wrong = name;
 }
 
 static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
@@ -92,16 +88,16 @@ static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
     a->m = tor_params_get(&p, "m", 0, TOR_PARAMS_MOST);
     a->n = tor_params_get(&p, "n", 0, TOR_PARAMS_MOST);
     get_pair(&p, "d", &a->d, &a->e);
-    get_strides(&p, "q", a->q_stride);
-    get_strides(&p, "k", a->k_stride);
-    get_strides(&p, "v", a->v_stride);
-    get_strides(&p, "out", a->out_stride);
+    tor_params_get_all(&p, "q", a->q_stride, 4);
+    tor_params_get_all(&p, "k", a->k_stride, 4);
+    tor_params_get_all(&p, "v", a->v_stride, 4);
+    tor_params_get_all(&p, "out", a->out_stride, 4);
     if (strncmp(p.at, "mask_bool=", 10) == 0) {
         a->mask_kind = TOR_ATTENTION_MASK_BOOL;
-        get_strides(&p, "mask_bool", a->mask_stride);
+        tor_params_get_all(&p, "mask_bool", a->mask_stride, 4);
     } else if (strncmp(p.at, "mask_f32=", 9) == 0) {
         a->mask_kind = TOR_ATTENTION_MASK_F32;
-        get_strides(&p, "mask_f32", a->mask_stride);
+        tor_params_get_all(&p, "mask_f32", a->mask_stride, 4);
     }
     a->causal = tor_params_get(&p, "causal", 0, 1);
     a->nan_rows = tor_params_get(&p, "nan_rows", 0, 1);

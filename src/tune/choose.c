@@ -110,11 +110,7 @@ static bool tune(const TorTunable *t, const void *problem, const TorTuneAsk *ask
         tor_tune_say(2, "tuning %s %s: %s", t->op, params, toroid_last_error());
         return false;
     }
-    TorTuneResult result = {.mean_ms = tuned.ms};
-    TorText op = tor_text_fixed(result.op, sizeof result.op);
-    tor_text_add(&op, t->op);
-    strcpy(result.params, params);
-    tor_choice_print(t, &tuned.choice, result.solution, sizeof result.solution);
+    TorTuneResult result = tor_tuned_result(t, params, &tuned);
     tor_tune_say(2, "tuned %s %s: %s, %.4f ms for %.4f by Default; %d candidates", t->op, params,
                  result.solution, tuned.ms, tuned.default_ms, tuned.tried);
     *out = tuned.choice;

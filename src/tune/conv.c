@@ -53,16 +53,15 @@ static bool extents(const TorConvArgs *a, int64_t out[2]) {
            tor_params_extent(y, a->y_stride, 5, &out[1]);
 }
 
-/// One operand of the epilogue: [pixels, channels], broadcast.
-static bool epilogue_extent(const TorConvArgs *a, int i, int64_t *elements) {
-    int64_t size[] = {a->batch * a->out_size[0] * a->out_size[1] * a->out_size[2], a->out_channels},
-            stride[] = {a->epilogue->row_stride[i], a->epilogue->col_stride[i]};
-    return tor_params_extent(size, stride, 2, elements);
+/// The epilogue's operands, of [pixels, channels].
+static bool epilogue(const TorConvArgs *a, TorTuneOperands *list) {
+    int64_t pixels = a->batch * a->out_size[0] * a->out_size[1] * a->out_size[2];
+    return tor_tune_epilogue(a->epilogue, 1, pixels, a->out_channels, list);
 }
 
 static bool is_sane(const TorConvArgs *a) {
     const char *reason;
-    int64_t count[2], elements;
+    int64_t count[2];
     double work = (double)TOR_MAX(a->batch, 1) * (double)TOR_MAX(a->in_channels, 1) *
                   (double)TOR_MAX(a->out_channels, 1);
     for (int i = 0; i < 3; i++) {
@@ -72,14 +71,7 @@ static bool is_sane(const TorConvArgs *a) {
             return false;
     }
     if (work > 1e14 || !tor_conv_supported(a, &reason) || !extents(a, count)) return false;
-    const TorProgram *program = a->epilogue ? a->epilogue->program : NULL;
-    for (int i = 1; program && i < program->n_inputs + program->n_outputs; i++)
-        if (!epilogue_extent(a, i, &elements)) return false;
-    return true;
-}
-
-static void get_list(TorParams *p, const char *name, int64_t *values, int count) {
-    if (tor_params_get_list(p, name, values, count, 0, TOR_PARAMS_MOST) != count) p->wrong = name;
+    return !a->epilogue || epilogue(a, NULL);
 }
 
 static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
@@ -87,7 +79,7 @@ static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
     if (!to) return tor_no_memory();
     TorConvArgs *a = &to->conv;
     TorParams p = tor_params_read(params);
-#define X(name, values, count) get_list(&p, name, values, count);
+#define X(name, values, count) tor_params_get_all(&p, name, values, count);
     FIELDS(X)
 #undef X
     a->transposed = tor_params_get(&p, "transposed", 0, 1);
@@ -150,16 +142,8 @@ static bool operands(void *problem, TorTuneOperands *list) {
     tor_tune_operand(list, &a->packed, packed, TOR_float32, false, true);
     if (p->has_bias)
         tor_tune_operand(list, &a->bias, (size_t)a->out_channels * 4, TOR_float32, false, true);
-    if (!a->epilogue) {
-        tor_tune_operand(list, &a->y, (size_t)count[1] * 4, TOR_float32, true, false);
-        return true;
-    }
-    const TorProgram *program = p->epilogue.program;
-    for (int i = 1; i < program->n_inputs + program->n_outputs; i++) {
-        int64_t elements;
-        if (!epilogue_extent(a, i, &elements)) return false;
-        tor_tune_epilogue_operand(list, &p->epilogue, i, elements);
-    }
+    if (a->epilogue) return epilogue(a, list);
+    tor_tune_operand(list, &a->y, (size_t)count[1] * 4, TOR_float32, true, false);
     return true;
 }
 

@@ -54,14 +54,9 @@ static void parse_batch(TorParams *p, TorGemmArgs *g) {
     if (strncmp(p->at, "batch=", 6) != 0) return;
     g->batch_rank =
         tor_params_get_list(p, "batch", g->batch_size, TOR_GEMM_BATCH_RANK, 0, TOR_PARAMS_MOST);
-    struct {
-        const char *name;
-        int64_t *strides;
-    } each[] = {{"ab", g->a_batch}, {"bb", g->b_batch}, {"cb", g->c_batch}};
-    for (size_t i = 0; i < TOR_COUNT_OF(each); i++)
-        if (tor_params_get_list(p, each[i].name, each[i].strides, TOR_GEMM_BATCH_RANK, 0,
-                                TOR_PARAMS_MOST) != g->batch_rank)
-            p->wrong = each[i].name;
+    tor_params_get_all(p, "ab", g->a_batch, g->batch_rank);
+    tor_params_get_all(p, "bb", g->b_batch, g->batch_rank);
+    tor_params_get_all(p, "cb", g->c_batch, g->batch_rank);
 }
 
 /// Elements of one operand: a matrix of rows by cols for each batch item.
@@ -82,12 +77,9 @@ static int64_t batches(const TorGemmArgs *g) {
     return count;
 }
 
-/// One operand of the epilogue: it has [batch, m, n] elements, broadcast.
-static bool epilogue_extent(const TorGemmArgs *g, int i, int64_t *elements) {
-    const TorEpilogue *e = g->epilogue;
-    int64_t size[] = {batches(g), g->m, g->n},
-            stride[] = {e->batch_stride[i], e->row_stride[i], e->col_stride[i]};
-    return tor_params_extent(size, stride, 3, elements);
+/// The epilogue's operands, of [batch, m, n].
+static bool epilogue(const TorGemmArgs *g, TorTuneOperands *list) {
+    return tor_tune_epilogue(g->epilogue, batches(g), g->m, g->n, list);
 }
 
 /// Elements of a, b and c.
@@ -104,12 +96,9 @@ static bool extents(const TorGemmArgs *g, int64_t out[3]) {
 static bool is_sane(const TorGemmArgs *g) {
     double work = (double)TOR_MAX(g->m, 1) * (double)TOR_MAX(g->n, 1) * (double)TOR_MAX(g->k, 1);
     for (int d = 0; d < g->batch_rank; d++) work *= (double)TOR_MAX(g->batch_size[d], 1);
-    int64_t count[3], elements;
+    int64_t count[3];
     if (work > 1e15 || (g->b_packed && g->batch_rank) || !extents(g, count)) return false;
-    const TorProgram *program = g->epilogue ? g->epilogue->program : NULL;
-    for (int i = 1; program && i < program->n_inputs + program->n_outputs; i++)
-        if (!epilogue_extent(g, i, &elements)) return false;
-    return true;
+    return !g->epilogue || epilogue(g, NULL);
 }
 
 static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
@@ -121,10 +110,10 @@ static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
     g->m = tor_params_get(&p, "m", 0, TOR_PARAMS_MOST);
     g->n = tor_params_get(&p, "n", 0, TOR_PARAMS_MOST);
     g->k = tor_params_get(&p, "k", 0, TOR_PARAMS_MOST);
-    if (tor_params_get_list(&p, "a", pair, 2, 0, TOR_PARAMS_MOST) != 2) p.wrong = "a";
+    tor_params_get_all(&p, "a", pair, 2);
     g->a_row = pair[0], g->a_col = pair[1];
     g->b_packed = tor_params_get(&p, "packed", 0, 1);
-    if (tor_params_get_list(&p, "b", pair, 2, 0, TOR_PARAMS_MOST) != 2) p.wrong = "b";
+    tor_params_get_all(&p, "b", pair, 2);
     g->b_row = pair[0], g->b_col = pair[1];
     g->c_row = tor_params_get(&p, "c", 0, TOR_PARAMS_MOST);
     to->has_bias = tor_params_get(&p, "bias", 0, 1);
@@ -230,16 +219,8 @@ static bool operands(void *problem, TorTuneOperands *list) {
     tor_tune_operand(list, &g->b, (size_t)count[1] * 4, TOR_float32, false, g->b_packed);
     if (p->has_bias)
         tor_tune_operand(list, &g->bias, (size_t)g->n * 4, TOR_float32, false, g->b_packed);
-    if (!g->epilogue) {
-        tor_tune_operand(list, &g->c, (size_t)count[2] * 4, TOR_float32, true, false);
-        return true;
-    }
-    const TorProgram *program = p->epilogue.program;
-    for (int i = 1; i < program->n_inputs + program->n_outputs; i++) {
-        int64_t elements;
-        if (!epilogue_extent(g, i, &elements)) return false;
-        tor_tune_epilogue_operand(list, &p->epilogue, i, elements);
-    }
+    if (g->epilogue) return epilogue(g, list);
+    tor_tune_operand(list, &g->c, (size_t)count[2] * 4, TOR_float32, true, false);
     return true;
 }
 

@@ -81,8 +81,7 @@ static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
     if (!text || !tor_program_read(text, length, &own->program))
         return tor_invalid("params %s: field program is wrong", params);
     for (int i = 0; i < operand_count(&own->program); i++)
-        if (tor_params_get_list(&p, "s", m->stride[i], m->rank, 0, TOR_PARAMS_MOST) != m->rank)
-            p.wrong = "s";
+        tor_params_get_all(&p, "s", m->stride[i], m->rank);
     TOR_TRY(tor_params_end(&p));
     tor_program_prepare(&own->prepared, &own->program);
     m->prepared = &own->prepared;

@@ -51,6 +51,11 @@ int64_t tor_params_get(TorParams *p, const char *name, int64_t least, int64_t mo
     return 0;
 }
 
+void tor_params_get_all(TorParams *p, const char *name, int64_t *values, int count) {
+    int found = tor_params_get_list(p, name, values, count, 0, TOR_PARAMS_MOST);
+    if (found != count && !p->wrong) p->wrong = name;
+}
+
 ToroidStatus tor_params_end(const TorParams *p) {
     if (p->wrong) return tor_invalid("params %s: field %s is wrong", p->text, p->wrong);
     if (*p->at) return tor_invalid("params %s: %s was not expected", p->text, p->at);

@@ -21,6 +21,8 @@ int64_t tor_params_get(TorParams *p, const char *name, int64_t least, int64_t mo
 /// As many numbers as the field has, at most `most_count`.
 int tor_params_get_list(TorParams *p, const char *name, int64_t *values, int most_count,
                         int64_t least, int64_t most);
+/// Sizes or strides, exactly `count` of them.
+void tor_params_get_all(TorParams *p, const char *name, int64_t *values, int count);
 /// The next field's text, which ends at ";" or at the end, if its name is this; else NULL.
 const char *tor_params_text(TorParams *p, const char *name, size_t *length);
 ToroidStatus tor_params_end(const TorParams *p);

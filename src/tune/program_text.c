@@ -210,8 +210,7 @@ bool tor_params_get_epilogue(TorParams *p, TorArena *arena, TorEpilogue *e) {
     }
     int64_t strides[3 * TOR_MAP_OPERANDS];
     int operands = program->n_inputs + program->n_outputs;
-    int count = tor_params_get_list(p, "strides", strides, 3 * (operands - 1), 0, TOR_PARAMS_MOST);
-    if (count != 3 * (operands - 1)) p->wrong = "strides";
+    tor_params_get_all(p, "strides", strides, 3 * (operands - 1));
     for (int i = 1; i < operands && !p->wrong; i++) {
         e->batch_stride[i] = strides[3 * i - 3];
         e->row_stride[i] = strides[3 * i - 2];
@@ -225,10 +224,19 @@ TorDtype tor_program_operand_type(const TorProgram *p, int i) {
     return (TorDtype)(i < p->n_inputs ? p->input_type[i] : p->output_type[i - p->n_inputs]);
 }
 
-void tor_tune_epilogue_operand(TorTuneOperands *list, TorEpilogue *e, int i, int64_t elements) {
-    TorDtype dtype = tor_program_operand_type(e->program, i);
-    tor_tune_operand(list, &e->data[i], (size_t)elements * tor_dtype_size(dtype), dtype,
-                     i >= e->program->n_inputs, false);
+bool tor_tune_epilogue(const TorEpilogue *e, int64_t batches, int64_t rows, int64_t cols,
+                       TorTuneOperands *list) {
+    const TorProgram *program = e->program;
+    int64_t size[] = {batches, rows, cols}, elements;
+    for (int i = 1; i < program->n_inputs + program->n_outputs; i++) {
+        int64_t stride[] = {e->batch_stride[i], e->row_stride[i], e->col_stride[i]};
+        TorDtype dtype = tor_program_operand_type(program, i);
+        if (!tor_params_extent(size, stride, 3, &elements)) return false;
+        if (list)
+            tor_tune_operand(list, &e->data[i], (size_t)elements * tor_dtype_size(dtype), dtype,
+                             i >= program->n_inputs, false);
+    }
+    return true;
 }
 
 uint64_t tor_epilogue_hash(const TorEpilogue *e, uint64_t hash) {

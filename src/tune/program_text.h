@@ -21,9 +21,11 @@ bool tor_program_read(const char *text, size_t length, TorProgram *out);
 void tor_params_put_epilogue(TorText *t, const TorEpilogue *epilogue);
 /// @return false without such fields; the program is from `arena`. NULL memory leaves p->wrong set
 bool tor_params_get_epilogue(TorParams *p, TorArena *arena, TorEpilogue *epilogue);
-/// Operand i of the epilogue, from 1 on.
-void tor_tune_epilogue_operand(TorTuneOperands *list, TorEpilogue *epilogue, int i,
-                               int64_t elements);
+/// The operands of an epilogue over [batches, rows, cols] but for the sums, into `list` unless that
+/// is NULL.
+/// @return false if an operand's elements are none that memory of its own could hold
+bool tor_tune_epilogue(const TorEpilogue *epilogue, int64_t batches, int64_t rows, int64_t cols,
+                       TorTuneOperands *list);
 /// Type of a program's operand: inputs, then outputs.
 TorDtype tor_program_operand_type(const TorProgram *program, int i);
 /// Of the program and the strides.

@@ -257,6 +257,15 @@ ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int thre
     return with_bench(t, problem, threads, settings, choose, out);
 }
 
+TorTuneResult tor_tuned_result(const TorTunable *t, const char *params, const TorTuned *tuned) {
+    TorTuneResult result = {.mean_ms = tuned->ms};
+    TorText op = tor_text_fixed(result.op, sizeof result.op);
+    tor_text_add(&op, t->op);
+    strcpy(result.params, params);
+    tor_choice_print(t, &tuned->choice, result.solution, sizeof result.solution);
+    return result;
+}
+
 /// Of tor_tune_times(): choices, and where their times go.
 typedef struct {
     const TorTuneChoice *choices;
@@ -323,10 +332,7 @@ ToroidStatus tor_tune_row(const char *op, const char *params, TorTuneResult *bes
     ToroidStatus status = t->parse(problem_text, arena, &problem);
     if (status == TOROID_OK) status = tor_tune_problem(t, problem, threads, &settings, &tuned);
     if (status == TOROID_OK) {
-        tor_text_add(&(TorText){.text = best->op, .capacity = sizeof best->op, .fixed = true}, op);
-        strcpy(best->params, params);
-        tor_choice_print(t, &tuned.choice, best->solution, sizeof best->solution);
-        best->mean_ms = tuned.ms;
+        *best = tor_tuned_result(t, params, &tuned);
         *default_ms = tuned.default_ms;
     }
     tor_arena_destroy(&arena);

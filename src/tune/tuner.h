@@ -23,6 +23,9 @@ typedef struct {
 ToroidStatus tor_tune_problem(const TorTunable *t, const void *problem, int threads,
                               const TorTuneSettings *settings, TorTuned *out);
 
+/// What a row says of it.
+TorTuneResult tor_tuned_result(const TorTunable *t, const char *params, const TorTuned *tuned);
+
 /// Times choices in turns, each as long as the settings say: ms[i] is what choice i takes.
 ToroidStatus tor_tune_times(const TorTunable *t, const void *problem, int threads,
                             const TorTuneSettings *settings, const TorTuneChoice *choices,
