@@ -47,12 +47,4 @@ void tor_team_run(TorTeam *team, TorRangeFn fn, const void *args, int64_t items)
 void tor_team_rest(TorTeam *team);
 void tor_team_end(TorTeam *team);
 
-/// Range of thread `index` of `threads` over `items`: sizes differ by at most one.
-static inline void tor_partition(int64_t items, int threads, int index, int64_t *begin,
-                                 int64_t *end) {
-    int64_t base = items / threads, extra = items % threads;
-    *begin = index * base + (index < extra ? index : extra);
-    *end = *begin + base + (index < extra);
-}
-
 #endif

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 const char *tor_attr_name(TorAttrKey key) {
     static const char *const names[] = {
 #define X(name) #name,
@@ -131,16 +133,8 @@ bool tor_attr_equal(const TorAttr *a, const TorAttr *b) {
 }
 
 uint64_t tor_attr_hash(const TorAttr *a) {
-    uint64_t hash = tor_hash_mix(a->key + 1, a->kind);
-    if (!points(a->kind)) return tor_hash_mix(hash, plain_bits(a));
+    uint64_t hash = tor_hash_add(a->key + 1, a->kind);
+    if (!points(a->kind)) return tor_hash_add(hash, plain_bits(a));
     size_t bytes = payload(a);
-    const uint8_t *p = a->blob;
-    hash = tor_hash_mix(hash, bytes);
-    for (; bytes >= 8; p += 8, bytes -= 8) {
-        uint64_t word;
-        memcpy(&word, p, sizeof(word));
-        hash = tor_hash_mix(hash, word);
-    }
-    for (; bytes; ++p, --bytes) hash = tor_hash_mix(hash, *p);
-    return hash;
+    return tor_hash_memory(tor_hash_add(hash, bytes), a->blob, bytes);
 }

@@ -90,10 +90,6 @@ ToroidStatus tor_attrs_copy(TorGraph *g, TorNode *node, const TorAttr *attrs, in
 /// By content. `weak` numbers compare by bits, so -0.0 is not 0.0 and a NaN equals itself.
 bool tor_attr_equal(const TorAttr *a, const TorAttr *b);
 uint64_t tor_attr_hash(const TorAttr *attr);
-static inline uint64_t tor_hash_mix(uint64_t hash, uint64_t item) {
-    hash = (hash ^ item) * 0x9e3779b97f4a7c15u;
-    return hash ^ (hash >> 29);
-}
 
 /// True if the node's outputs depend on frozen values and constants alone, of the flags its inputs
 /// have now.

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { MAX_TERMS = 24 };
 
 typedef struct {
@@ -29,8 +31,8 @@ void tor_int_table_free(TorGraph *g) {
 }
 
 static uint64_t hash_int(TorIntOp op, uint32_t a, uint32_t b, int64_t value) {
-    uint64_t hash = tor_hash_mix(op + 1, ((uint64_t)a << 32) | b);
-    return op == TOR_INT_const ? tor_hash_mix(hash, (uint64_t)value) : hash;
+    uint64_t hash = tor_hash_add(op + 1, ((uint64_t)a << 32) | b);
+    return op == TOR_INT_const ? tor_hash_add(hash, (uint64_t)value) : hash;
 }
 
 static ToroidStatus rehash(struct TorIntTable *t) {

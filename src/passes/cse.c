@@ -1,5 +1,6 @@
 // One node for equal nodes: same op, inputs and attributes. Operands of commutative functions may
 // be swapped. External nodes with an effect (`random`) are never equal to anything.
+#include "base/hash.h"
 #include "graph/internal.h"
 #include "passes/passes.h"
 
@@ -24,17 +25,17 @@ static bool commutes(TorOp op) {
 }
 
 static uint64_t hash_node(const TorNode *node) {
-    uint64_t hash = tor_hash_mix((uint64_t)node->op + 1, (uint64_t)node->n_outputs), sum = 0;
+    uint64_t hash = tor_hash_add((uint64_t)node->op + 1, (uint64_t)node->n_outputs), sum = 0;
     for (int i = 0; i < node->n_inputs; ++i) {
         uint64_t id = tor_in(node, i)->id;
         if (commutes(node->op))
-            sum += tor_hash_mix(id, 1);
+            sum += tor_hash_add(id, 1);
         else
-            hash = tor_hash_mix(hash, id);
+            hash = tor_hash_add(hash, id);
     }
-    hash = tor_hash_mix(hash, sum);
+    hash = tor_hash_add(hash, sum);
     for (int i = 0; i < node->n_attrs; ++i)
-        hash = tor_hash_mix(hash, tor_attr_hash(&node->attrs[i]));
+        hash = tor_hash_add(hash, tor_attr_hash(&node->attrs[i]));
     return hash;
 }
 

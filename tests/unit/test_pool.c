@@ -58,22 +58,6 @@ static bool region_is_whole(TorTeam *team, int64_t items) {
     return counts.calls <= shares_of(items, team->threads);
 }
 
-static void test_partition(void **state) {
-    (void)state;
-    for (int64_t items = 0; items < 40; items++) {
-        for (int threads = 1; threads < 12; threads++) {
-            int64_t begin, end, expected = 0;
-            for (int i = 0; i < threads; i++) {
-                tor_partition(items, threads, i, &begin, &end);
-                assert_int_equal(begin, expected);
-                assert_in_range(end - begin, items / threads, items / threads + 1);
-                expected = end;
-            }
-            assert_int_equal(expected, items);
-        }
-    }
-}
-
 static void test_every_item_once(void **state) {
     (void)state;
     uint8_t *scratch = tor_alloc(16 * SCRATCH);
@@ -288,7 +272,6 @@ int main(int argc, char **argv) {
         // The first: later, libc has the stacks of threads that were, and needs no room.
         cmocka_unit_test(test_no_room_for_threads),
 #endif
-        cmocka_unit_test(test_partition),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_every_item_once),
         cmocka_unit_test(test_one_item_runs_on_the_caller),
