@@ -119,6 +119,15 @@ static int64_t widest_span(const TorConvArgs *args, int i, int64_t *stride, int6
     return span;
 }
 
+/// Whether register tiles can apply the epilogue: plan.clamp is what it does.
+static bool clamps(TorConvArgs *args) {
+    const TorEpilogue *e = args->epilogue;
+    TorClampEpilogue *clamp = &args->plan.clamp;
+    return e && tor_epilogue_clamps(e->program, clamp) &&
+           e->col_stride[e->program->n_inputs] == 1 &&
+           (!clamp->add || e->col_stride[clamp->add] == 1);
+}
+
 static void bind_igemm(TorConvArgs *args) {
     int64_t c = args->in_channels / args->groups, o = args->out_channels / args->groups;
     int64_t nr = args->row->nr, stride[3], out[3], span[3];
@@ -181,9 +190,7 @@ static void bind_igemm(TorConvArgs *args) {
     args->items = items * args->plan.n_blocks;
 
     const TorEpilogue *e = args->epilogue;
-    args->plan.clamps = e && tor_epilogue_clamps(e->program, &args->plan.clamp) &&
-                        e->col_stride[e->program->n_inputs] == 1 &&
-                        (!args->plan.clamp.add || e->col_stride[args->plan.clamp.add] == 1);
+    args->plan.clamps = clamps(args);
     bool in_scratch = e ? !args->plan.clamps : args->plan.y_stride[1] != 1;
 
     // A block of a panel stays in a sixth of L2, from which it streams fast enough.
@@ -261,8 +268,7 @@ static void bind_depthwise(TorConvArgs *args) {
     const int64_t *kernel = args->kernel, *stride = args->stride;
     int64_t o = args->out_channels, nr = args->row->nr;
     const TorEpilogue *e = args->epilogue;
-    args->plan.clamps = e && tor_epilogue_clamps(e->program, &args->plan.clamp) &&
-                        !args->plan.clamp.add && e->col_stride[e->program->n_inputs] == 1;
+    args->plan.clamps = clamps(args) && !args->plan.clamp.add;
     bool in_scratch = e && !args->plan.clamps;
 
     // The inputs of a tile and the taps of a block of channels stay in L1.
