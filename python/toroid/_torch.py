@@ -258,30 +258,6 @@ def donate_nothing() -> None:
         metadata.bw_donated_idxs = []
 
 
-def differentiate(result: Any) -> None:
-    """Run backward through what a model returned, for the sake of its graphs; sets no ``.grad``."""
-    leaves, _ = torch.utils._pytree.tree_flatten(result)
-    outputs = [x for x in leaves if isinstance(x, torch.Tensor) and x.grad_fn is not None]
-    wanted = _leaves_of([x.grad_fn for x in outputs])
-    if wanted:
-        seeds = [torch.ones_like(x) for x in outputs]
-        torch.autograd.grad(outputs, wanted, seeds, retain_graph=True, allow_unused=True)
-
-
-def _leaves_of(functions: list[Any]) -> list[torch.Tensor]:
-    """The tensors, parameters among them, that gradients end in."""
-    seen = set(functions)
-    found = []
-    while functions:
-        function = functions.pop()
-        if hasattr(function, "variable"):
-            found.append(function.variable)
-        following = {f for f, _ in function.next_functions if f is not None} - seen
-        seen |= following
-        functions.extend(following)
-    return found
-
-
 def partitioner(name: str) -> Callable[..., Any]:
     """A function for `run_aot` that splits joint graphs: "min_cut" or "default"."""
     from torch._functorch import partitioners
@@ -524,6 +500,12 @@ def hint(size: Any) -> int:
     return 1 if value is None else int(value)
 
 
+def dim_order(strides: Iterable[Any]) -> list[int]:
+    """Dims, outermost first; adds no guard."""
+    hints = [hint(s) for s in strides]
+    return sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim))
+
+
 def is_row_major(tensor: torch.Tensor) -> bool:
     """Whether strides are row-major whatever the sizes are; False where that is not certain."""
     expected: Any = 1
@@ -570,10 +552,9 @@ def fills_memory(val: torch.Tensor) -> bool:
 
 def memory_order(tensor: torch.Tensor) -> list[int] | None:
     """The order of dims, outermost first, in which a dense tensor lies; None if it is not dense."""
-    dims = list(range(tensor.dim()))
     if is_row_major(tensor):
-        return dims
-    order = sorted(dims, key=lambda dim: (-hint(tensor.stride(dim)), dim))
+        return list(range(tensor.dim()))
+    order = dim_order(tensor.stride())
     return order if is_row_major(tensor.permute(order)) else None
 
 

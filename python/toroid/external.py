@@ -70,10 +70,10 @@ class Layout:
         """That of a fake tensor; None for a row-major one."""
         if _torch.is_row_major(tensor):
             return None
-        hints = [_torch.hint(stride) for stride in tensor.stride()]
-        order = tuple(sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim)))
-        known = all(isinstance(s, int) for s in (*tensor.stride(), *tensor.shape))
-        return cls(order, tuple(hints) if known and _has_own_places(tensor) else None)
+        strides = tensor.stride()
+        known = all(isinstance(s, int) for s in (*strides, *tensor.shape))
+        exact = known and _has_own_places(tensor)
+        return cls(tuple(_torch.dim_order(strides)), strides if exact else None)
 
     def apply(self, x: torch.Tensor) -> torch.Tensor:
         """The same values, laid out so: ops may show their operand's strides, or go by them."""

@@ -151,8 +151,7 @@ class _Lowering:
             known = self.input_strides(node)
             return "strides", [self.stride(known, dim, s) for dim, s in enumerate(strides)]
         except _Unknown:
-            hints = [_torch.hint(s) for s in strides]
-            return "order", sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim))
+            return "order", _torch.dim_order(strides)
 
     def stride(self, known: dict[Any, Any], dim: int, stride: Any) -> Any:
         expr = _torch.expression(stride)

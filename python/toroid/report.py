@@ -265,8 +265,8 @@ def explain(
         raise TypeError(f"toroid.explain: expected a module or a function, got {model!r}")
     import torch
 
-    from toroid._torch import differentiate
     from toroid.backend import toroid
+    from toroid.gradients import differentiate
 
     def fresh(gm: Any, example_inputs: Any) -> Any:
         return (backend or toroid)(gm, example_inputs, options=options)

@@ -1,5 +1,4 @@
 // What the passes of fusion, freezing and layout make of a graph: printed text before and after.
-
 #include "passes/layout.h"
 #include "passes/passes.h"
 #include "passes/program_builder.h"
