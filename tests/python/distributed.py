@@ -84,5 +84,6 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     {"training": check_training, "collectives": check_collectives}[sys.argv[1]](dist.get_rank())
     dist.barrier()
-    print(f"process {dist.get_rank()}: right, by toroid {toroid.__version__}")
+    # One write: both processes share the pipe, unbuffered, and print writes its newline apart.
+    sys.stdout.write(f"process {dist.get_rank()}: right, by toroid {toroid.__version__}\n")
     dist.destroy_process_group()
