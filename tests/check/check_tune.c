@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness.h"
 #include "tune/check.h"
@@ -176,28 +177,34 @@ static Grade grade(int family) {
     void *problem;
     TorTuned tuned;
     TorTuneList list = {.count = 0};
-    double ms[TOR_TUNE_CANDIDATES + 2];
-    Grade g = {.close = true};
-    if (!draw(family, false, arena, params, &problem) ||
-        tor_tune_problem(t, problem, 1, &settings, &tuned) != TOROID_OK)
+    double ms[TOR_TUNE_CANDIDATES + 1];
+    Grade g = {0};
+    while (!draw(family, false, arena, params, &problem)) continue;
+    if (tor_tune_problem(t, problem, 1, &settings, &tuned) != TOROID_OK) {
+        printf("%s %s: %s\n", t->op, params, toroid_last_error());
+        tor_arena_destroy(&arena);
         return g;
+    }
     void *bound = t->copy(problem, arena);
     TorLaunch launch = {0};
     t->set(bound, &(TorTuneChoice){0});
     t->bind(bound, &launch);
     t->candidates(bound, 1, &list);
-    TorTuneChoice all[TOR_TUNE_CANDIDATES + 2] = {{0}, tuned.choice};
-    for (int i = 0; i < list.count; i++) all[2 + i] = list.choice[i];
-    int count = 2 + list.count, best = 0;
+    TorTuneChoice all[TOR_TUNE_CANDIDATES + 1] = {{0}};  // Default and each candidate, once
+    int count = 1 + list.count, pick = 0, best = 0;
+    for (int i = 1; i < count; i++) {
+        all[i] = list.choice[i - 1];
+        if (memcmp(&all[i], &tuned.choice, sizeof all[i]) == 0) pick = i;
+    }
     if (tor_tune_times(t, problem, 1, &settings, all, count, ms) == TOROID_OK) {
         for (int i = 1; i < count; i++)
             if (ms[i] < ms[best]) best = i;
-        g.gain = log(ms[0] / ms[1]), g.loss = log(ms[1] / ms[best]);
+        g.gain = log(ms[0] / ms[pick]), g.loss = log(ms[pick] / ms[best]);
         g.close = g.loss < log(1.05);
         tor_choice_print(t, &tuned.choice, solution, sizeof solution);
         tor_choice_print(t, &all[best], best_solution, sizeof best_solution);
-        printf("%-13s %8.4f ms Default %8.4f %-28s %8.4f %-28s %5.3f %.90s\n", t->op, ms[0], ms[1],
-               solution, ms[best], best_solution, ms[1] / ms[best], params);
+        printf("%-13s %8.4f ms Default %8.4f %-28s %8.4f %-28s %5.3f %.90s\n", t->op, ms[0],
+               ms[pick], solution, ms[best], best_solution, ms[pick] / ms[best], params);
         fflush(stdout);
     }
     tor_arena_destroy(&arena);

@@ -1,5 +1,6 @@
-/// Attention's dispatch: which kernel row, how rows and keys are cut into items. Everything here
-/// follows from the shape, the strides and the CPU's features, never from the number of threads.
+/// Attention's dispatch: which kernel row, how rows and keys are cut into items. How keys are cut,
+/// which answers depend on, follows from the shape, the strides and the CPU's features, never from
+/// the number of threads; how rows are cut follows from the number of CPUs too.
 #include <math.h>
 
 #include "base/alloc.h"
@@ -35,26 +36,26 @@ bool tor_attention_bind_kernel(TorAttentionArgs *args, const TorAttentionKernel 
     if (kernel->stream && rows > kernel->rows) return false;
     args->kernel = kernel;
 
-    // Fewer rows an item where there are few items, for the sake of many threads.
-    int64_t most = units * tor_ceil_div(rows, 128) >= 24  ? 128
-                   : units * tor_ceil_div(rows, 64) >= 24 ? 64
-                                                          : 32;
+    // A high block reads keys and values seldom; but each CPU shall have some blocks.
+    int64_t most = 256;
+    while (most > 32 && units * tor_ceil_div(rows, most) < 3 * tor_cpu_count()) most /= 2;
     if (args->wish.row_block) most = TOR_MIN(args->wish.row_block, MOST_ROWS);
     int64_t blocks = TOR_MAX(tor_ceil_div(rows, most), 1);
     args->row_block =
         tor_round_up(TOR_MAX(tor_ceil_div(rows, blocks), 1), kernel->stream ? 1 : kernel->rows);
     blocks = tor_ceil_div(rows, args->row_block);
-    int64_t tile = kernel->stream ? 64 : 128;
+    // Rows see no key behind them.
+    int64_t n = args->causal ? TOR_MIN(args->n, args->m) : args->n;
+    int64_t tile = kernel->stream ? 512 : 256;
     if (args->wish.key_tile) tile = TOR_MIN(args->wish.key_tile, MOST_KEYS);
-    int64_t tiles = TOR_MAX(tor_ceil_div(args->n, tile), 1);
-    args->key_tile =
-        TOR_MAX(tor_round_up(tor_ceil_div(args->n, tiles), kernel->cols), kernel->cols);
+    int64_t tiles = TOR_MAX(tor_ceil_div(n, tile), 1);
+    args->key_tile = TOR_MAX(tor_round_up(tor_ceil_div(n, tiles), kernel->cols), kernel->cols);
 
     args->kv_splits = 1;
     args->items = units * blocks;
     if (rows == 0 || args->e == 0) args->items = 0;
-    if (kernel->stream && args->items && args->items < 32 && args->n >= 1024)
-        args->kv_splits = TOR_MIN(tor_ceil_div(32, args->items), args->n / 512);
+    if (kernel->stream && args->items && args->items < 32 && n >= 1024)
+        args->kv_splits = TOR_MIN(tor_ceil_div(32, args->items), n / 512);
     if (args->wish.kv_splits)
         args->kv_splits = TOR_MAX(
             TOR_MIN(args->wish.kv_splits, TOR_MIN(args->n / args->key_tile, MOST_SPLITS)), 1);

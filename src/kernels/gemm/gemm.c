@@ -96,6 +96,21 @@ static int64_t item_units(const TorGemmArgs *args, int64_t nr) {
     return tor_ceil_div(plan->units, items);
 }
 
+// Rows of a block: a's block in half of L2, and low: what runs beside this on the core's other
+// thread, or on the machine's other guests, takes its part of the cache. A copy of b's panel is
+// made for each block, which is worth more than that.
+static int64_t block_rows(const TorGemmArgs *args, int64_t l2) {
+    const __typeof__(args->plan) *plan = &args->plan;
+    int64_t mr = args->kernel->mr, high = TOR_MAX(8 * mr, 96),
+            rows = plan->copy_b ? 384 : TOR_MAX(TOR_MIN(l2 / 2 / (args->kc * 4), high), 2 * mr),
+            mc = tor_gemm_even_part(args->m, rows, mr);
+    // Enough units for all CPUs, if the problem is large.
+    int64_t enough = TOR_MIN(3 * tor_cpu_count(), 48);
+    while (mc >= high / 2 && plan->batches * plan->panels * tor_ceil_div(args->m, mc) < enough)
+        mc = tor_round_up(tor_ceil_div(mc, 2), mr);
+    return mc;
+}
+
 // Bytes that each thread's block takes of scratch.
 static void lay_out_scratch(TorGemmArgs *args, int64_t nr) {
     __typeof__(args->plan) *plan = &args->plan;
@@ -120,7 +135,7 @@ void tor_gemm_bind(TorGemmArgs *args) {
     plan->batches = tor_gemm_batches(args);
 
     // Strided b is read in place by few tiles of rows; more of them are worth a dense copy of it.
-    bool in_place = !args->b_packed && args->b_col == 1 && m <= 2 * packed->mr && n >= packed->nr;
+    bool in_place = !args->b_packed && args->b_col == 1 && m <= 5 * packed->mr && n >= packed->nr;
     if (!args->kernel) args->kernel = in_place ? find(0, packed->nr) : packed;
     plan->tail = args->kernel->flags & TOR_GEMM_PACKED ? args->kernel
                                                        : find(TOR_GEMM_PACKED, args->kernel->nr);
@@ -135,28 +150,19 @@ void tor_gemm_bind(TorGemmArgs *args) {
     // blocks.
     int64_t l2 = (int64_t)tor_cpu_l2();
     bool once = m <= mr, few = m <= 4 * mr;
+    // A copy that turns b is made faster in short pieces.
+    int64_t long_enough = few ? 256 : plan->copy_b && args->b_col != 1 ? 384 : 768;
     if (!args->kc)
         args->kc =
             once && !args->pack_a && !plan->copy_b
                 ? plan->k_part
-                : tor_gemm_even_part(plan->k_part, TOR_MIN(few ? 256 : 768, l2 / 6 / (nr * 4)), 8);
+                : tor_gemm_even_part(plan->k_part, TOR_MIN(long_enough, l2 / 6 / (nr * 4)), 8);
     // a is copied if the rows of a high tile meet in few sets of the cache. A low one's do no harm
     // there: to copy them costs 1 to 7 % instead.
     bool clash = mr > 8 && args->a_row % 512 == 0 && plan->panels >= 8 && !few;
     plan->copy_a = args->pack_a || args->a_col != 1 || (args->left ? args->left == 2 : clash);
     plan->panel_first = args->order ? args->order == 2 : few && !plan->copy_a;
-    // m: a's block in half of L2, and low: what runs beside this on the core's other thread, or on
-    // the machine's other guests, takes its part of the cache.
-    int64_t high = TOR_MAX(8 * mr, 96);
-    int64_t rows = TOR_MIN(l2 / 2 / (args->kc * 4), high);
-    rows = TOR_MAX(rows, 2 * mr);
-    if (!args->mc) {
-        args->mc = tor_gemm_even_part(m, rows, mr);
-        // Enough units for many threads, if the problem is large.
-        while (args->mc >= high / 2 &&
-               plan->batches * plan->panels * tor_ceil_div(m, args->mc) < 48)
-            args->mc = tor_round_up(tor_ceil_div(args->mc, 2), mr);
-    }
+    if (!args->mc) args->mc = block_rows(args, l2);
     plan->m_blocks = tor_ceil_div(m, args->mc);
     if (!args->nc) {
         int64_t cols = TOR_MAX(l2 / 4 / (args->mc * 4), 768);

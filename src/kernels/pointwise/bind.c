@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernels/pointwise/engine.h"
 
 typedef struct {
@@ -104,13 +105,22 @@ static int64_t product(const int64_t *size, int from, int to) {
     return n;
 }
 
-// Elements of a tile: what lets all buffers and the operands' tiles stay in a 32 KiB first-level
-// cache.
+// Elements of a tile: what lets all buffers and the operands' tiles stay in a quarter of the
+// second-level cache. A tile that has to come from there costs less than more tiles do.
 static int64_t tile_for(const TorReady *ready, int64_t wish) {
     if (wish) return TOR_MIN(tor_round_up(wish, 16), TOR_TILE_MAX);
     int64_t live = ready->n_bufs + ready->n_inputs + ready->n_outputs, tile = TOR_TILE_MAX;
-    while (tile > 128 && live * tile * ready->widest > (24 << 10)) tile /= 2;
+    while (tile > 128 && live * tile * ready->widest > (int64_t)tor_cpu_l2() / 4) tile /= 2;
     return tile;
+}
+
+// Whether the operands as a whole are far larger than the caches: shorter bursts of reads and
+// writes are faster then (measured on Zen 3).
+static bool exceeds_caches(const Bind *b) {
+    double bytes = 0;
+    for (int k = 0; k < b->operands; k++)
+        if (is_active(b, k) && b->args->stride[k][b->n - 1]) bytes += (double)operand_bytes(b, k);
+    return bytes * (double)product(b->args->size, 0, b->n) > 4 * (double)tor_cpu_l3();
 }
 
 static bool is_flat(const int64_t *stride, const int64_t *size, int from, int to) {
@@ -338,8 +348,7 @@ void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int r
         bind_rows(&b);
     } else {
         bound->block = b.n > 1 && args->size[b.n - 1] < 64;
-        // Measured on Zen 3: beyond the caches shorter bursts of reads and writes are faster.
-        if (!args->wish) b.tile = TOR_MIN(b.tile, args->size[b.n - 1] >= 1 << 18 ? 256 : 512);
+        if (!args->wish && exceeds_caches(&b)) b.tile = TOR_MIN(b.tile, 256);
         cut_tiles(&b, 0);
         args->row_rank = 0;
         args->items = product(args->size, 0, b.n) ? bound->tiles : 0;
