@@ -89,7 +89,7 @@ def measure(name, folder, seconds):
     return ratio
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=10, help="for each model")
     parser.add_argument("--results", type=Path, help="keep the results there")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     torch.set_num_threads(args.threads)
     with tempfile.TemporaryDirectory() as folder:
         tunable.set_filename(args.results or Path(folder) / "results.csv")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers as T
+from toroid import tunable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,23 +36,29 @@ def test_demo(capsys):
     assert "1 graph, 0 graph breaks" in text and "0 external nodes" in text
 
 
-def test_bench(capsys, tmp_path, monkeypatch, threads):
+@pytest.fixture
+def tiny(monkeypatch):
+    """A model of the bench by this name, and the bench's modules to import."""
     monkeypatch.syspath_prepend(str(ROOT / "bench"))  # as `python bench/run.py` has it
-    run = load(ROOT / "bench" / "run.py")
+    import models
+
     config = T.BertConfig(
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
     )
 
     def tiny():
-        import models
-
         model = models.OneTensor(T.BertModel(config), ["input_ids"], "last_hidden_state")
         return model, (models.tokens(1, 8),)
+
+    monkeypatch.setitem(models.MODELS, "tiny", tiny)
+
+
+def test_bench(capsys, tmp_path, monkeypatch, threads, tiny):
+    run = load(ROOT / "bench" / "run.py")
 
     def broken(model, inputs, threads):
         raise RuntimeError("this engine does not work")
 
-    monkeypatch.setitem(run.MODELS, "tiny", tiny)
     monkeypatch.setitem(run.ENGINES, "broken", broken)
     file = tmp_path / "out.json"
     arguments = ["--models", "tiny", "--seconds", "0.1", "--threads", "1", "--json", str(file)]
@@ -97,3 +104,22 @@ def test_the_documents_show_a_record(tmp_path):
             assert all(f">{title}</text>" in picture.read_text() for title in titles)
             return
     pytest.fail("no file in bench/results gives this page: run bench/draw.py")
+
+
+def test_tuned(capsys, tmp_path, monkeypatch, threads, tiny):
+    monkeypatch.setenv("TOROID_TUNABLEOP_UNTUNED_FILENAME", "")  # the script sets it
+    results = tmp_path / "results.csv"
+    tuned = load(ROOT / "bench" / "tuned.py")
+    arguments = ["--models", "tiny", "--seconds", "0.1", "--results", str(results)]
+    before = tunable.get_filename()
+    try:
+        tuned.main(arguments)
+        first = capsys.readouterr().out
+        tuned.main(arguments)
+    finally:
+        tunable.set_filename(before)
+        tunable.tuning_enable()
+    rows = [line for line in results.read_text().splitlines() if not line.startswith("Validator")]
+    assert f"{len(rows)} operators tuned: gain " in first and len(rows) > 3
+    assert "times as fast" in first and "geometric mean" in first
+    assert "0 operators tuned\n" in capsys.readouterr().out  # rows are not measured again
