@@ -114,13 +114,13 @@ static int64_t tile_for(const TorReady *ready, int64_t wish) {
     return tile;
 }
 
-// Whether the operands as a whole are far larger than the caches: shorter bursts of reads and
-// writes are faster then (measured on Zen 3).
+// Whether the operands as a whole are larger than the caches. Several operations then take turns
+// in short bursts, so that memory has something to do all the time (measured on Zen 3).
 static bool exceeds_caches(const Bind *b) {
     double bytes = 0;
     for (int k = 0; k < b->operands; k++)
         if (is_active(b, k) && b->args->stride[k][b->n - 1]) bytes += (double)operand_bytes(b, k);
-    return bytes * (double)product(b->args->size, 0, b->n) > 4 * (double)tor_cpu_l3();
+    return bytes * (double)product(b->args->size, 0, b->n) > 0.75 * (double)tor_cpu_l3();
 }
 
 static bool is_flat(const int64_t *stride, const int64_t *size, int from, int to) {
@@ -348,7 +348,7 @@ void tor_map_bind(TorMapArgs *args, const TorPrepared *prepared, int rank, int r
         bind_rows(&b);
     } else {
         bound->block = b.n > 1 && args->size[b.n - 1] < 64;
-        if (!args->wish && exceeds_caches(&b)) b.tile = TOR_MIN(b.tile, 256);
+        if (!args->wish && ready->n_ops > 1 && exceeds_caches(&b)) b.tile = TOR_MIN(b.tile, 256);
         cut_tiles(&b, 0);
         args->row_rank = 0;
         args->items = product(args->size, 0, b.n) ? bound->tiles : 0;
