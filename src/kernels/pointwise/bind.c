@@ -299,7 +299,7 @@ static void bind_rows(Bind *b) {
     }
     bound->mode = TOR_MODE_rows;
     if (b->n - b->outer == 1 && bound->length > 0 && bound->length * 2 <= b->tile &&
-        bound->length <= 256 && outer > 1 && !b->ready->row_reads_input) {
+        bound->length <= 512 && outer > 1 && !b->ready->row_reads_input) {
         bound->mode = TOR_MODE_group;
         bound->block = 1;
         cut_tiles(b, 0);
