@@ -245,6 +245,44 @@ static void masked_rows(void) {
     tor_check_done();
 }
 
+/// Keys that no row sees, like those of a cache's part that is not filled, are not read: NaN there
+/// changes nothing.
+static void hidden_keys(void) {
+    enum { N = 1000, SEEN = 512 };
+    for (int kind = 1; kind < 3; kind++)
+        for (int turn = 0; turn < 6; turn++) {
+            static const int64_t rows[] = {1, 3, 40};
+            int64_t m = rows[turn / 2];
+            bool last = turn & 1;  // are the last keys hidden, or the first?
+            tor_check_case("kind=%d m=%d last=%d", kind, (int)m, last);
+            Problem p = make(1, 2, 1, m, N, 16, 24, false, TOR_FILL_UNIFORM);
+            TorAttentionArgs *a = &p.args;
+            add_mask(&p, (TorAttentionMask)kind, 3, false);
+            float *k = (float *)(uintptr_t)a->k, *v = (float *)(uintptr_t)a->v;
+            for (int64_t j = last ? SEEN : 0; j < (last ? N : SEEN); j++) {
+                for (int64_t i = 0; i < m; i++) {
+                    int64_t at = i * a->mask_stride[2] + j * a->mask_stride[3];
+                    if (kind == TOR_ATTENTION_MASK_BOOL)
+                        ((uint8_t *)(uintptr_t)a->mask)[at] = 0;
+                    else
+                        ((float *)(uintptr_t)a->mask)[at] = -INFINITY;
+                }
+                for (int64_t c = 0; c < 16; c++) k[j * a->k_stride[2] + c] = 0;
+                for (int64_t c = 0; c < 24; c++) v[j * a->v_stride[2] + c] = 0;
+            }
+            float *want = output(&p), *got = output(&p);
+            tor_attention_bind(a);
+            run_on(a, want, 1);
+            check(&p, 4e-6);
+            for (int64_t j = last ? SEEN : 0; j < (last ? N : SEEN); j++)
+                k[j * a->k_stride[2]] = v[j * a->v_stride[2]] = NAN;
+            tor_attention_bind(a);
+            run_on(a, got, 1);
+            tor_check_same(got, want, (size_t)p.out_count * sizeof(float));
+            tor_check_done();
+        }
+}
+
 /// A mask of the lowest float is an even mean; NaN reaches its own row, through q, k and mask.
 static void special(void) {
     for (int few = 0; few < 2; few++) {
@@ -345,6 +383,7 @@ int main(int argc, char **argv) {
                                          {"decode", decode},
                                          {"exact", exact},
                                          {"masked_rows", masked_rows},
+                                         {"hidden_keys", hidden_keys},
                                          {"special", special}};
     static const TorCheckTest benches[] = {{"shapes", bench}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));

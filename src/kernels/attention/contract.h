@@ -15,10 +15,11 @@
 /// - a row without any key (all -inf, either kind of mask, or n = 0) is 0 (but see nan_rows);
 /// - a mask of the lowest finite float is a number like others: such a row is an even mean;
 /// - probabilities of 0 are multiplied with v, so NaN or infinity in a masked row of v spreads to
-/// the
-///   rows of its tile; whether causally hidden rows of v do so depends on tiles here and there.
-/// One difference: a NaN score always makes its row NaN. Eager gives 0 where it sits past the last
-/// whole vector of a row that has no other score.
+///   the rows of its tile; whether causally hidden rows of v do so depends on tiles here and there.
+/// Two differences. Stretches of keys that the mask hides from all rows of an item, as the part of
+/// a cache that is not filled yet, are not read, and NaN or infinity in them stays there. A NaN
+/// score always makes its row NaN; eager gives 0 where it sits past the last whole vector of a row
+/// that has no other score.
 #ifndef TOR_KERNELS_ATTENTION_CONTRACT_H
 #define TOR_KERNELS_ATTENTION_CONTRACT_H
 

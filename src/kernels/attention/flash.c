@@ -209,6 +209,7 @@ void TOR_KERNEL_IMPL(tor_attention_f32, flash)(const TorAttentionArgs *args, int
         if (args->q_stride[3] != 1) pack_queries(&item);
         for (int64_t key = item.key; key < item.key_end; key += args->key_tile) {
             item_tile(&item, key);
+            if (item_hides(&item, key, key + item.tile_keys)) continue;
             pack_keys(&item, item.scratch + item.at.k);
             pack_values(&item, item.scratch + item.at.v);
             Ahead ahead = ahead_find(&item, index, end);

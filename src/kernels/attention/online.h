@@ -86,14 +86,48 @@ TOR_INLINE void item_tile(Item *item, int64_t key) {
     item->bias_ready = false;
 }
 
+/// Where the mask of `row` and `key` lies.
+TOR_INLINE int64_t mask_at(const Item *item, int64_t row, int64_t key) {
+    const int64_t *stride = item->args->mask_stride;
+    return item->batch * stride[0] + item_head(item, row) * stride[1] +
+           item_query(item, row) * stride[2] + key * stride[3];
+}
+
+/// Whether one row's mask hides n keys.
+TOR_INLINE bool hides(const TorAttentionArgs *args, int64_t at, int64_t n) {
+    int64_t stride = args->mask_stride[3];
+    bool all = true;
+    if (args->mask_kind == TOR_ATTENTION_MASK_F32) {
+        const float *mask = (const float *)args->mask + at;
+        if (stride == 1)
+            for (int64_t j = 0; j < n; j++) all &= mask[j] == -INFINITY;
+        else
+            for (int64_t j = 0; j < n; j++) all &= mask[j * stride] == -INFINITY;
+    } else {
+        const uint8_t *mask = (const uint8_t *)args->mask + at;
+        for (int64_t j = 0; j < n; j++) all &= !mask[j * stride];
+    }
+    return all;
+}
+
+enum { HIDDEN_KEYS = 32 };  ///< fewer that are hidden are not worth a tile's end
+
+/// Whether the mask hides keys from `key` to `end` from every row of the item.
+TOR_INLINE bool item_hides(const Item *item, int64_t key, int64_t end) {
+    const TorAttentionArgs *args = item->args;
+    if (args->mask_kind == TOR_ATTENTION_NO_MASK) return false;
+    for (int64_t row = 0; row < (item->bias_shared ? 1 : item->rows); row++)
+        for (int64_t j = key; j < end; j += HIDDEN_KEYS)
+            if (!hides(args, mask_at(item, row, j), TOR_MIN(HIDDEN_KEYS, end - j))) return false;
+    return true;
+}
+
 /// The mask of `row` at the keys of the tile, as floats; NULL without a mask.
 TOR_INLINE const float *item_bias(Item *item, int64_t row) {
     const TorAttentionArgs *args = item->args;
-    int64_t key = item->tile_key, n = item->tile_keys;
+    int64_t n = item->tile_keys;
     if (args->mask_kind == TOR_ATTENTION_NO_MASK) return NULL;
-    int64_t stride = args->mask_stride[3], at = item->batch * args->mask_stride[0] + key * stride;
-    at +=
-        item_head(item, row) * args->mask_stride[1] + item_query(item, row) * args->mask_stride[2];
+    int64_t stride = args->mask_stride[3], at = mask_at(item, row, item->tile_key);
     float *bias = item->scratch + item->at.bias;
     if (args->mask_kind == TOR_ATTENTION_MASK_F32) {
         const float *mask = (const float *)args->mask + at;

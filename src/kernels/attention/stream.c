@@ -94,6 +94,24 @@ static void pack_rows(const float *src, int64_t row_stride, int64_t stride, int6
             dst[i * row_size + c] = src[i * row_stride + c * stride];
 }
 
+/// The next tile from `*key` on: keys that some row sees, without long stretches that none does, as
+/// a cache has behind what was written. @return false if no key is left
+static bool next_tile(Item *item, int64_t *key) {
+    int64_t end = item->key_end;
+    while (*key < end && item_hides(item, *key, TOR_MIN(*key + HIDDEN_KEYS, end)))
+        *key += HIDDEN_KEYS;
+    if (*key >= end) return false;
+    int64_t most = TOR_MIN(*key + item->args->key_tile, end),
+            last = TOR_MIN(*key + HIDDEN_KEYS, most);
+    while (last < most && !item_hides(item, last, TOR_MIN(last + HIDDEN_KEYS, most)))
+        last = TOR_MIN(last + HIDDEN_KEYS, most);
+    while (item_hides(item, last - 1, last)) last--;
+    while (item_hides(item, *key, *key + 1)) ++*key;
+    item_tile(item, *key);
+    item->tile_keys = last - *key;
+    return true;
+}
+
 void TOR_KERNEL_IMPL(tor_attention_f32, stream)(const TorAttentionArgs *args, int64_t begin,
                                                 int64_t end, void *scratch);
 void TOR_KERNEL_IMPL(tor_attention_f32, stream)(const TorAttentionArgs *args, int64_t begin,
@@ -105,8 +123,7 @@ void TOR_KERNEL_IMPL(tor_attention_f32, stream)(const TorAttentionArgs *args, in
         memset(q, 0, (size_t)(item.rows * item.at.q_row) * sizeof(float));
         for (int64_t i = 0; i < item.rows; i++)
             pack_rows(item_q(&item, i), 0, args->q_stride[3], 1, args->d, q + i * item.at.q_row, 0);
-        for (int64_t key = item.key; key < item.key_end; key += args->key_tile) {
-            item_tile(&item, key);
+        for (int64_t key = item.key; next_tile(&item, &key); key += item.tile_keys) {
             int64_t n = item.tile_keys;
             const float *k = item.k + key * args->k_stride[2],
                         *v = item.v + key * args->v_stride[2];
