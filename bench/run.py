@@ -38,7 +38,7 @@ import torch  # noqa: E402
 import toroid as package  # noqa: E402
 from models import MODELS, MORE, TITLES  # noqa: E402
 
-PAUSE = 0.01  # seconds between calls: threads of the engine before go to sleep
+PAUSE = 0.02  # seconds between calls: threads of the engine before go to sleep
 MIN_CALLS = 5
 PROFILED = 3  # calls
 RESULTS = Path(__file__).resolve().parent / "results"
