@@ -7,7 +7,6 @@
 
 #include "api/frontend.h"
 #include "api/internal.h"
-#include "backend/plugin.h"
 #include "backend/registry.h"
 #include "base/log.h"
 
@@ -119,7 +118,7 @@ ToroidStatus toroid_backend_register(const ToroidBackend *backend) {
 static ToroidStatus list(TorNames *names, const char *const *exclude_tags) {
     TOR_TRY(start());
     TorNames plugins = {0};
-    ToroidStatus status = tor_plugin_list(&plugins);
+    ToroidStatus status = tor_plugin_list(&tor_backend_plugins, &plugins);
     for (size_t i = 0; status == TOROID_OK && i < plugins.count; i++)
         if (!tor_registry_find(plugins.items[i])) status = tor_names_add(names, plugins.items[i]);
     tor_names_free(plugins.items);
@@ -170,7 +169,7 @@ static ToroidStatus load(const ToroidBackend **out, const char *name) {
     bool found = true;
     pthread_mutex_lock(&lock);
     *out = tor_registry_find(name);
-    if (!*out) status = tor_plugin_load(name, &found, &text);
+    if (!*out) status = tor_plugin_load(&tor_backend_plugins, name, &found, &text);
     pthread_mutex_unlock(&lock);
     if (!*out) *out = tor_registry_find(name);
     if (*out) return TOROID_OK;

@@ -112,3 +112,16 @@ ToroidStatus tor_registry_list(TorNames *names, const char *const *exclude_tags)
     pthread_mutex_unlock(&lock);
     return status;
 }
+
+// ---------------------------------------------------------------- plugins
+
+static ToroidStatus take(const void *plugin, const char *name) {
+    ToroidBackend read;
+    TOR_TRY(tor_backend_read(&read, plugin));
+    if (strcmp(read.name, name) != 0)
+        return tor_invalid("its backend is \"%s\", expected \"%s\"", read.name, name);
+    return tor_registry_add(&read);
+}
+
+const TorPluginKind tor_backend_plugins = {"toroid_backend_", TOROID_BACKEND_SYMBOL,
+                                           "ToroidBackend", take};

@@ -2,7 +2,7 @@
 #ifndef TOR_BACKEND_REGISTRY_H
 #define TOR_BACKEND_REGISTRY_H
 
-#include "backend/names.h"
+#include "base/plugin.h"
 #include "toroid/backend.h"
 
 /// The struct as this version has it: checked, and cleared where it is shorter than ours.
@@ -15,5 +15,8 @@ ToroidStatus tor_registry_add(const ToroidBackend *backend);
 const ToroidBackend *tor_registry_find(const char *name);
 /// Adds the names of all entries that have none of these tags.
 ToroidStatus tor_registry_list(TorNames *names, const char *const *exclude_tags);
+
+/// Backends in shared objects, which join the table when they are loaded.
+extern const TorPluginKind tor_backend_plugins;
 
 #endif

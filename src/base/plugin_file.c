@@ -1,6 +1,6 @@
 // Checks of a plugin's file: owner and rights, the extent that its headers promise (the loader maps
 // a file that was cut and dies by SIGBUS), then the one symbol.
-#include "backend/plugin_file.h"
+#include "base/plugin_file.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "backend/registry.h"
 
 /// Neither group nor others may write, and only root or the user may change that.
 static ToroidStatus check_rights(const struct stat *s) {
@@ -79,31 +77,30 @@ static ToroidStatus check_file(const char *file) {
 
 // ---------------------------------------------------------------- the symbol
 
-static ToroidStatus take_symbol(void *object, const char *name) {
-    const ToroidBackend *backend = dlsym(object, TOROID_BACKEND_SYMBOL);
-    if (!backend) return tor_invalid("it has no symbol " TOROID_BACKEND_SYMBOL);
+/// @param plugin  the symbol of a kind's plugins, which has as many bytes as it says
+static ToroidStatus find_symbol(void *object, const TorPluginKind *kind, const void **plugin) {
+    *plugin = dlsym(object, kind->symbol);
+    if (!*plugin) return tor_invalid("it has no symbol %s", kind->symbol);
     Dl_info info;
     const ElfW(Sym) *symbol = NULL;
-    if (!dladdr1(backend, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol ||
+    if (!dladdr1(*plugin, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol ||
         (symbol->st_info & 0xf) != STT_OBJECT)
-        return tor_invalid("its symbol " TOROID_BACKEND_SYMBOL " is no ToroidBackend");
-    size_t least = offsetof(ToroidBackend, name);
-    if (symbol->st_size < least || symbol->st_size < backend->struct_bytes)
-        return tor_invalid("ToroidBackend.struct_bytes is %zu, the symbol has %zu bytes",
-                           symbol->st_size < least ? 0 : backend->struct_bytes,
+        return tor_invalid("its symbol %s is no %s", kind->symbol, kind->type);
+    size_t bytes = 0;
+    if (symbol->st_size >= sizeof bytes) memcpy(&bytes, *plugin, sizeof bytes);
+    if (symbol->st_size < sizeof bytes || symbol->st_size < bytes)
+        return tor_invalid("%s.struct_bytes is %zu, the symbol has %zu bytes", kind->type, bytes,
                            (size_t)symbol->st_size);
-    ToroidBackend read;
-    TOR_TRY(tor_backend_read(&read, backend));
-    if (strcmp(read.name, name) != 0)
-        return tor_invalid("its backend is \"%s\", expected \"%s\"", read.name, name);
-    return tor_registry_add(&read);
+    return TOROID_OK;
 }
 
-ToroidStatus tor_plugin_open(const char *file, const char *name) {
+ToroidStatus tor_plugin_open(const TorPluginKind *kind, const char *file, const char *name) {
     TOR_TRY(check_file(file));
     void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!object) return tor_invalid("%s", dlerror());
-    ToroidStatus status = take_symbol(object, name);
+    const void *plugin;
+    ToroidStatus status = find_symbol(object, kind, &plugin);
+    if (status == TOROID_OK) status = kind->take(plugin, name);
     if (status != TOROID_OK) dlclose(object);
     return status;
 }

@@ -1,6 +1,6 @@
-/// Names of backends: which are names at all, sets of them, and the nearest to a wrong one.
-#ifndef TOR_BACKEND_NAMES_H
-#define TOR_BACKEND_NAMES_H
+/// Names of plugins: which are names at all, sets of them, and the nearest to a wrong one.
+#ifndef TOR_BASE_NAMES_H
+#define TOR_BASE_NAMES_H
 
 #include "base/text.h"
 

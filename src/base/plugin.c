@@ -1,26 +1,24 @@
 // Finds and loads plugins. A shared object runs with all rights of the process from the moment it
 // is opened, so everything that can be known about the file is looked at before.
-#include "backend/plugin.h"
+#include "base/plugin.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/plugin_file.h"
-#include "backend/registry.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/plugin_file.h"
 
-#define PREFIX "toroid_backend_"
 #define SUFFIX ".so"
 
-/// The name in "toroid_backend_<name>.so".
-static bool name_of(const char *file, char name[TOR_NAME_BYTES]) {
-    const size_t prefix = strlen(PREFIX), suffix = strlen(SUFFIX);
+/// The name in "<prefix><name>.so".
+static bool name_of(const TorPluginKind *kind, const char *file, char name[TOR_NAME_BYTES]) {
+    const size_t prefix = strlen(kind->prefix), suffix = strlen(SUFFIX);
     size_t length = strlen(file);
     if (length <= prefix + suffix || length - prefix - suffix >= TOR_NAME_BYTES) return false;
-    if (strncmp(file, PREFIX, prefix) != 0 || strcmp(file + length - suffix, SUFFIX) != 0)
+    if (strncmp(file, kind->prefix, prefix) != 0 || strcmp(file + length - suffix, SUFFIX) != 0)
         return false;
     memcpy(name, file + prefix, length - prefix - suffix);
     name[length - prefix - suffix] = 0;
@@ -30,6 +28,7 @@ static bool name_of(const char *file, char name[TOR_NAME_BYTES]) {
 // ---------------------------------------------------------------- folders
 
 typedef struct {
+    const TorPluginKind *kind;
     TorNames *names;   ///< where plugins are listed
     const char *name;  ///< where one is loaded
     bool *found;
@@ -73,13 +72,13 @@ static ToroidStatus list_folder(const Search *search, const char *folder, bool *
     char name[TOR_NAME_BYTES];
     for (const struct dirent *entry = readdir(open); entry && status == TOROID_OK;
          entry = readdir(open))
-        if (name_of(entry->d_name, name)) status = tor_names_add(search->names, name);
+        if (name_of(search->kind, entry->d_name, name)) status = tor_names_add(search->names, name);
     closedir(open);
     return status;
 }
 
-ToroidStatus tor_plugin_list(TorNames *names) {
-    return in_folders(&(Search){.names = names}, list_folder);
+ToroidStatus tor_plugin_list(const TorPluginKind *kind, TorNames *names) {
+    return in_folders(&(Search){.kind = kind, .names = names}, list_folder);
 }
 
 // ---------------------------------------------------------------- loading
@@ -88,20 +87,22 @@ static ToroidStatus load_from(const Search *search, const char *folder, bool *en
     TorText path = {0};
     char *file = NULL;
     tor_text_append(&path, folder, strlen(folder));
-    tor_text_put(&path, "/" PREFIX "%s" SUFFIX, search->name);
+    tor_text_put(&path, "/%s%s" SUFFIX, search->kind->prefix, search->name);
     TOR_TRY(tor_text_finish(&path, &file));
     ToroidStatus status = TOROID_OK;
     if (tor_plugin_file_exists(file)) {
         *search->found = *ended = true;
-        status = tor_plugin_open(file, search->name);
+        status = tor_plugin_open(search->kind, file, search->name);
         if (status != TOROID_OK) tor_error_prefix(status, "plugin %s", file);
     }
     tor_free(file);
     return status;
 }
 
-ToroidStatus tor_plugin_load(const char *name, bool *found, TorText *refused) {
+ToroidStatus tor_plugin_load(const TorPluginKind *kind, const char *name, bool *found,
+                             TorText *refused) {
     *found = false;
     if (!tor_name_is_valid(name)) return TOROID_OK;
-    return in_folders(&(Search){.name = name, .found = found, .refused = refused}, load_from);
+    return in_folders(&(Search){.kind = kind, .name = name, .found = found, .refused = refused},
+                      load_from);
 }

@@ -1,5 +1,5 @@
-// Names of backends. Distances are Levenshtein's (1966): insertions, deletions, substitutions.
-#include "backend/names.h"
+// Names of plugins. Distances are Levenshtein's (1966): insertions, deletions, substitutions.
+#include "base/names.h"
 
 #include <ctype.h>
 #include <string.h>
