@@ -27,6 +27,7 @@ PUBLIC = {
     "compile.h": "api",
     "tune.h": "api",
     "backend.h": "backend",
+    "provider.h": "tune",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -18,7 +18,8 @@ extern "C" {
 /// @param name   "ENABLED", "TUNING", "RECORD_UNTUNED", "VERBOSE", "VERBOSE_FILENAME", "FILENAME",
 ///               "UNTUNED_FILENAME", "NUMERICAL_CHECK", "MAX_TUNING_DURATION_MS",
 ///               "MAX_TUNING_ITERATIONS", "MAX_WARMUP_DURATION_MS", "MAX_WARMUP_ITERATIONS",
-///               "ICACHE_FLUSH_ENABLED" or "ROTATING_BUFFER_SIZE"
+///               "ICACHE_FLUSH_ENABLED", "ROTATING_BUFFER_SIZE" or "PROVIDERS": names between
+///               commas of other libraries whose products are candidates (toroid/provider.h)
 /// @param value  as in the environment; "" for FILENAME keeps results in memory
 /// @return TOROID_INVALID for an unknown name, or a value that is not what is expected
 TOROID_API ToroidStatus toroid_tune_set(const char *name, const char *value);

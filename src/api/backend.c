@@ -46,8 +46,7 @@ static const ToroidHost host = {
 };
 
 ToroidStatus toroid_set_error(ToroidStatus status, const char *message) {
-    tor_failed("%s", message ? message : "");
-    return status;
+    return tor_set_error(status, message);
 }
 
 // ---------------------------------------------------------------- built in
@@ -196,8 +195,6 @@ ToroidStatus toroid_backend_resolve(const ToroidBackend **out, const char *name)
 // ---------------------------------------------------------------- calls into a backend
 
 /// Before a backend's function is called: a message that is there afterwards is its own.
-static void forget_message(void) { toroid_set_error(TOROID_OK, ""); }
-
 /// What a backend's function returned, with the backend's name before its message.
 static ToroidStatus judge(const ToroidBackend *backend, const char *what, ToroidStatus status) {
     if (status == TOROID_OK) return status;
@@ -205,7 +202,7 @@ static ToroidStatus judge(const ToroidBackend *backend, const char *what, Toroid
         return tor_failed("backend \"%s\": its %s returned %d, which is no status", backend->name,
                           what, (int)status);
     if (!*toroid_last_error())
-        return tor_error_prefix(toroid_set_error(status, toroid_status_name(status)),
+        return tor_error_prefix(tor_set_error(status, toroid_status_name(status)),
                                 "backend \"%s\": its %s gave no reason", backend->name, what);
     return tor_error_prefix(status, "backend \"%s\"", backend->name);
 }
@@ -213,7 +210,7 @@ static ToroidStatus judge(const ToroidBackend *backend, const char *what, Toroid
 ToroidStatus toroid_backend_init(const ToroidBackend *backend) {
     if (!backend) return tor_invalid("toroid_backend_init: backend is NULL");
     if (!backend->init) return TOROID_OK;
-    forget_message();
+    tor_set_error(TOROID_OK, NULL);
     return judge(backend, "init hook", backend->init(&host, backend->user));
 }
 
@@ -246,7 +243,7 @@ static ToroidStatus check_made(const TorSignature *expected, const TorSignature 
 static ToroidStatus compile(const ToroidBackend *backend, ToroidExecutable **out,
                             ToroidGraph **graph, const ToroidOptions *options,
                             const TorSignature *expected) {
-    forget_message();
+    tor_set_error(TOROID_OK, NULL);
     ToroidStatus status = backend->compile(&host, backend->user, out, graph, options);
     TOR_TRY(judge(backend, "compile function", status));
     if (!*out)

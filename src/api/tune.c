@@ -1,4 +1,5 @@
 // The tuner, for C: texts of the public header over the tables of src/tune.
+#include "toroid/provider.h"
 #include "toroid/tune.h"
 
 #include <stdio.h>
@@ -6,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "tune/offline.h"
+#include "tune/providers.h"
 #include "tune/results.h"
 #include "tune/settings.h"
 #include "tune/tuner.h"
@@ -102,4 +104,11 @@ ToroidStatus toroid_tune_files(const ToroidTuneJob *job, ToroidTuneSummary *summ
     ToroidStatus status = tor_tune_offline(&offline, &done);
     *summary = (ToroidTuneSummary){done.listed, done.known, done.tuned, done.failed};
     return status;
+}
+
+// ---------------------------------------------------------------- providers
+
+ToroidStatus toroid_provider_register(const ToroidProvider *provider) {
+    if (!provider) return tor_invalid("toroid_provider_register: provider is NULL");
+    return tor_provider_add(provider);
 }

@@ -45,10 +45,15 @@ SETTER(tor_failed, TOROID_FAILED)
 SETTER(tor_invalid_index, TOROID_INVALID_INDEX)
 SETTER(tor_invalid_data, TOROID_INVALID_DATA)
 
-ToroidStatus tor_no_memory(void) {
-    memcpy(message, "out of memory", sizeof "out of memory");
-    return TOROID_NO_MEMORY;
+// `text` may be the current message.
+ToroidStatus tor_set_error(ToroidStatus status, const char *text) {
+    size_t length = text ? strnlen(text, sizeof message - 1) : 0;
+    memmove(message, text ? text : "", length);
+    message[length] = 0;
+    return status;
 }
+
+ToroidStatus tor_no_memory(void) { return tor_set_error(TOROID_NO_MEMORY, "out of memory"); }
 
 ToroidStatus tor_error_prefix(ToroidStatus status, const char *format, ...) {
     char text[MESSAGE_BYTES];

@@ -21,6 +21,9 @@ ToroidStatus tor_no_memory(void);
 ToroidStatus tor_invalid_index(const char *format, ...) TOR_PRINTF(1, 2);
 ToroidStatus tor_invalid_data(const char *format, ...) TOR_PRINTF(1, 2);
 
+/// Sets the message, "" for NULL, and returns `status`.
+ToroidStatus tor_set_error(ToroidStatus status, const char *text);
+
 /// Puts "<prefix>: " before the current message; returns `status` unchanged.
 ToroidStatus tor_error_prefix(ToroidStatus status, const char *format, ...) TOR_PRINTF(2, 3);
 

@@ -66,7 +66,9 @@ static void bind_gemm(const void *data, TorBinder *b) {
 }
 
 static const char *gemm_kernel(const void *args) {
-    const TorGemmArgs *gemm = &((const TorGemmProblem *)args)->gemm;
+    const TorGemmProblem *problem = args;
+    const TorGemmArgs *gemm = &problem->gemm;
+    if (problem->provider) return tor_provider_solution(problem->provider);
     return gemm->typed ? gemm->typed->name : gemm->kernel ? gemm->kernel->name : NULL;
 }
 

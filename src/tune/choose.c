@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "tune/providers.h"
 #include "tune/results.h"
 #include "tune/tuner.h"
 #include "tune/untuned.h"
@@ -13,6 +14,7 @@
 TorTuneAsk tor_tune_ask(bool wanted, int threads) {
     TorTuneSettings s = tor_tune_settings();
     bool use = s.enabled || (wanted && !tor_tune_is_forbidden());
+    if (use) tor_providers_update(&s);
     return (TorTuneAsk){.use = use,
                         .tune = use && s.tuning,
                         .note = s.record_untuned,
@@ -67,19 +69,6 @@ static void remember(uint64_t hash, const TorTuneAsk *ask, const TorTuneChoice *
     pthread_mutex_unlock(&lock);
 }
 
-/// True the first time that it is asked for this text.
-static bool first_time(const char *text) {
-    static uint64_t seen[256];  // under the lock
-    static int count;
-    uint64_t hash = tor_hash_memory(1, text, strlen(text));
-    pthread_mutex_lock(&lock);
-    bool first = count < (int)TOR_COUNT_OF(seen);
-    for (int i = 0; i < count; i++) first &= seen[i] != hash;
-    if (first) seen[count++] = hash;
-    pthread_mutex_unlock(&lock);
-    return first;
-}
-
 // ---------------------------------------------------------------- tuning
 
 /// Tells, at most every two seconds, what takes so long.
@@ -128,14 +117,9 @@ static bool look_up(const TorTunable *t, const void *problem, const TorTuneAsk *
         return true;
     }
     if (ask->use && tor_results_find(t->op, params, &result)) {
-        char text[TOR_TUNE_OP + TOR_TUNE_PARAMS + TOR_TUNE_SOLUTION];
         if (tor_choice_parse(t, result.solution, out)) return true;
-        TorText all = tor_text_fixed(text, sizeof text);
-        tor_text_put(&all, "%s %s", t->op, params);
-        tor_text_add(&all, result.solution);
-        if (first_time(text))
-            tor_log(0, "tuning results: %s has no solution %s; Default is used", t->op,
-                    result.solution);
+        tor_tune_warn_once("tuning results: %s has no solution %s; Default is used", t->op,
+                           result.solution);
         return true;
     }
     bool noted = !ask->note || tor_untuned_note(t->op, params);

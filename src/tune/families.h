@@ -5,6 +5,7 @@
 #include "kernels/attention/contract.h"
 #include "kernels/conv/contract.h"
 #include "kernels/gemm/contract.h"
+#include "tune/providers.h"
 #include "tune/tunable.h"
 
 /// One line a family: a file of its own defines tor_tunable_<name>.
@@ -20,6 +21,10 @@ typedef struct {
     TorEpilogue epilogue;  ///< gemm.epilogue points here, or is NULL
     TorDtype dtype;
     bool has_bias;
+    // The choice of another library's product; see gemm_provided.h.
+    const TorProvider *provider;  ///< NULL: the family's own kernels
+    int64_t block_rows, block_cols;
+    TorTuneFailure *failure;  ///< NULL in a run, which does without the provider then
 } TorGemmProblem;
 
 typedef struct {

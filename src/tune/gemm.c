@@ -1,10 +1,12 @@
 // What may be chosen for a matrix product in float32: a row, blocks, how k is cut, whether a is
-// copied, the order of the loops and the work of an item. Never the packed format of b.
+// copied, the order of the loops and the work of an item; or another library, and the blocks that
+// it is called for. Never the packed format of b.
 #include <string.h>
 
 #include "base/cpu.h"
 #include "base/hash.h"
 #include "tune/families.h"
+#include "tune/gemm_provided.h"
 #include "tune/program_text.h"
 
 enum { MC, NC, KC, K_PARTS, LEFT, ORDER, ITEM };  // knobs
@@ -12,7 +14,9 @@ enum { MC, NC, KC, K_PARTS, LEFT, ORDER, ITEM };  // knobs
 static const char *row_name(int number) {
     int count;
     const TorGemmKernel *rows = tor_gemm_kernels(&count);
-    return number < count ? rows[number].name : NULL;
+    if (number < count) return rows[number].name;
+    const TorProvider *provider = tor_provider_at(number - count);
+    return provider ? tor_provider_solution(provider) : NULL;
 }
 
 static uint64_t hash(const void *problem) {
@@ -158,6 +162,28 @@ static void add_block(const TorGemmArgs *g, TorTuneList *list, int64_t mc, int64
     if (mc > 0 && kc > 0) tor_tune_list_add(list, &choice);
 }
 
+/// What other libraries offer: all at once, in blocks that stay in cache, and a share for each
+/// thread.
+static void add_providers(const TorGemmArgs *g, int threads, TorTuneList *list) {
+    const TorProvider *provider;
+    int count;
+    tor_gemm_kernels(&count);
+    if (!tor_gemm_provided_takes(g)) return;
+    for (int i = 0; (provider = tor_provider_at(i)); i++) {
+        if (!tor_provider_is_usable(provider)) continue;
+        TorTuneChoice choice = {.row = 1 + count + i};
+        tor_tune_list_add(list, &choice);
+        choice.knob[MC] = g->m, choice.knob[NC] = g->n;
+        tor_tune_list_add(list, &choice);
+        for (int64_t shares = threads; shares > 1 && shares <= 4 * threads; shares *= 4) {
+            bool rows = g->m >= 32 * shares;
+            choice.knob[MC] = rows ? tor_round_up(tor_ceil_div(g->m, shares), 8) : g->m;
+            choice.knob[NC] = rows ? g->n : tor_round_up(tor_ceil_div(g->n, shares), 16);
+            tor_tune_list_add(list, &choice);
+        }
+    }
+}
+
 static void candidates(const void *problem, int threads, TorTuneList *list) {
     const TorGemmArgs *g = &((const TorGemmProblem *)problem)->gemm;
     if (g->plan.units == 0) return;
@@ -187,13 +213,25 @@ static void candidates(const void *problem, int threads, TorTuneList *list) {
         int64_t each = tor_ceil_div(g->plan.units, items);
         if (each != g->plan.units_per_item) tor_tune_list_knob(list, ITEM, each);
     }
+    add_providers(g, threads, list);
+}
+
+/// The provider of a choice, if it can be had for this problem.
+static const TorProvider *provider_of(const TorGemmArgs *g, int64_t row) {
+    const TorProvider *p = row <= INT32_MAX ? tor_provider_at((int)row) : NULL;
+    return p && tor_provider_is_usable(p) && tor_gemm_provided_takes(g) ? p : NULL;
 }
 
 static void set(void *problem, const TorTuneChoice *choice) {
-    TorGemmArgs *g = &((TorGemmProblem *)problem)->gemm;
+    static const TorTuneChoice none;
+    TorGemmProblem *p = problem;
+    TorGemmArgs *g = &p->gemm;
     int count;
     const TorGemmKernel *rows = tor_gemm_kernels(&count);
     g->kernel = NULL;
+    p->provider = choice->row > count ? provider_of(g, choice->row - 1 - count) : NULL;
+    // Blocks of another library's are none for our kernels.
+    if (choice->row > count && !p->provider) choice = &none;
     // The row must be this machine's, and read b as it lies.
     if (choice->row > 0 && choice->row <= count) {
         const TorGemmKernel *row = &rows[choice->row - 1];
@@ -225,7 +263,12 @@ static bool operands(void *problem, TorTuneOperands *list) {
 }
 
 static void bind(void *problem, TorLaunch *launch) {
-    TorGemmArgs *g = &((TorGemmProblem *)problem)->gemm;
+    TorGemmProblem *p = problem;
+    TorGemmArgs *g = &p->gemm;
+    if (p->provider) {
+        tor_gemm_provided_bind(p, launch);
+        return;
+    }
     tor_gemm_bind(g);
     launch->scratch_bytes = g->scratch_bytes;
     launch->shared_bytes = g->shared_bytes;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "tune/providers.h"
 #include "tune/results_file.h"
 #include "tune/rows.h"
 #include "tune/settings.h"
@@ -16,7 +17,9 @@ static TorTuneTable unwritten;          // what a full disk kept out of the file
 static char known_path[TOR_TUNE_PATH];  // the file of the settings that was read last
 static _Atomic uint64_t generation;
 
-uint64_t tor_results_generation(void) { return atomic_load(&generation); }
+uint64_t tor_results_generation(void) {
+    return atomic_load(&generation) + tor_providers_generation();
+}
 
 /// The file of the settings; "" where results stay in memory.
 static void settings_path(char path[TOR_TUNE_PATH]) {

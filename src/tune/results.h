@@ -12,7 +12,8 @@ bool tor_results_find(const char *op, const char *params, TorTuneResult *out);
 /// @return TOROID_INVALID for texts that no file can hold; TOROID_FAILED with a warning where the
 ///         file cannot be written: the result is in the table, and is written with the next one
 ToroidStatus tor_results_add(const TorTuneResult *result);
-/// Changes with every add, read and edit: what was chosen by an older one may be out of date.
+/// Changes with every add, read and edit, and with the providers in use: what was chosen by an
+/// older one may be out of date.
 uint64_t tor_results_generation(void);
 
 /// Adds the rows of a file; what is in the table wins.

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/names.h"
 #include "base/number.h"
 
 #define PREFIX "TOROID_TUNABLEOP_"
@@ -114,7 +115,22 @@ static bool read_file(const char *text, void *out) {
     memcpy(out, text, length + 1);
     return true;
 }
-static void print_file(const void *value, TorText *text) { tor_text_add(text, value); }
+
+/// Names between commas; none at all are right too.
+static bool read_names(const char *text, void *out) {
+    size_t length = strlen(text);
+    if (length >= sizeof((TorTuneSettings *)0)->providers) return false;
+    for (const char *at = text; *at;) {
+        char name[TOR_NAME_BYTES] = "";
+        size_t bytes = strcspn(at, ",");
+        if (bytes < sizeof name) memcpy(name, at, bytes);
+        if (!tor_name_is_valid(name) || (at[bytes] == ',' && !at[bytes + 1])) return false;
+        at += bytes + (at[bytes] == ',');
+    }
+    memcpy(out, text, length + 1);
+    return true;
+}
+static void print_text(const void *value, TorText *text) { tor_text_add(text, value); }
 
 typedef struct {
     const char *expected;
@@ -128,7 +144,8 @@ static const Kind on_off = {"0 or 1", read_switch, print_switch},
                   ms = {"milliseconds", read_ms, print_ms},
                   mib = {"a number of MiB, or -1", read_mib, print_mib},
                   check = {"off or atol_rtol as 1e-5_1e-3", read_check, print_check},
-                  file = {"the name of a file", read_file, print_file};
+                  file = {"the name of a file", read_file, print_text},
+                  names = {"names of providers between commas", read_names, print_text};
 
 typedef struct {
     const char *variable;
@@ -153,6 +170,7 @@ static const Setting table[] = {
     SETTING(ICACHE_FLUSH_ENABLED, on_off, values.icache_flush),
     SETTING(ROTATING_BUFFER_SIZE, mib, values.rotating_bytes),
     SETTING(NUMERICAL_CHECK, check, values),
+    SETTING(PROVIDERS, names, values.providers),
 };
 enum { FILES = 3 };  // the first rows, in the order of TorTuneFile
 
@@ -223,6 +241,7 @@ ToroidStatus tor_tune_set(const char *name, const char *value) {
     TOR_TRY(find(name, &s));
     pthread_mutex_lock(&lock);
     bool set = s->kind->read(value, (char *)&given + s->offset);
+    if (set && s->kind == &names) given.values.providers_given++;
     pthread_mutex_unlock(&lock);
     if (set) {
         atomic_fetch_add(&version, 1);

@@ -18,6 +18,8 @@ typedef struct {
     int64_t rotating_bytes;     ///< ROTATING_BUFFER_SIZE (MiB there); 0: one copy, -1: by the cache
     bool check;                 ///< NUMERICAL_CHECK: the tolerances are the user's
     double atol, rtol;
+    char providers[256];       ///< PROVIDERS: names of those that are asked for, between commas
+    uint64_t providers_given;  ///< times that the program set them
 } TorTuneSettings;
 
 /// What holds now. Cheap, any thread.

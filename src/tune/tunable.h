@@ -7,6 +7,8 @@
 #ifndef TOR_TUNE_TUNABLE_H
 #define TOR_TUNE_TUNABLE_H
 
+#include <stdatomic.h>
+
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/pool.h"
@@ -38,6 +40,12 @@ typedef struct {
     int count;
 } TorTuneOperands;
 
+/// What went wrong in runs, for whoever times them; the first counts.
+typedef struct {
+    _Atomic bool noted;
+    char message[256];
+} TorTuneFailure;
+
 /// How a bound problem runs.
 typedef struct {
     TorRegionCall calls[TOR_REGION_CALLS];
@@ -45,6 +53,8 @@ typedef struct {
     size_t scratch_bytes;  ///< a thread
     size_t shared_bytes;   ///< for all threads
     void **shared;         ///< the field that takes it; NULL: none
+    /// The field for where a run notes a failure, set while timing only; NULL: runs cannot fail.
+    TorTuneFailure **failure;
 } TorLaunch;
 
 typedef struct {

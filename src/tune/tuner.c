@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/log.h"
 #include "tune/check.h"
+#include "tune/providers.h"
 
 enum { MOST_TIMES = 1000, TURNS = 32, LEAST_TURNS = 4 };
 #define LEAST_MS 0.02    // that the clock is asked about
@@ -24,7 +25,8 @@ typedef struct {
     TorLaunch launch;  // of the choice that is set
     TorRegion scratch, shared;
     uint64_t runs;
-    bool busy;  // the pool served another run
+    bool busy;               // the pool served another run
+    TorTuneFailure failure;  // of the choice that is set
 } Bench;
 
 // ---------------------------------------------------------------- running
@@ -39,6 +41,8 @@ static ToroidStatus prepare(Bench *b, const TorTuneChoice *choice) {
     TOR_TRY(tor_region_fit(&b->scratch, each * (size_t)b->threads, &moved));
     TOR_TRY(tor_region_fit(&b->shared, b->launch.shared_bytes, &moved));
     if (b->launch.shared) *b->launch.shared = b->shared.base;
+    b->failure = (TorTuneFailure){.noted = false};
+    if (b->launch.failure) *b->launch.failure = &b->failure;
     return TOROID_OK;
 }
 
@@ -87,6 +91,11 @@ static double batch_ms(Bench *b, TorTeam *team, int runs) {
     return (now(b) - start) * 1e3;
 }
 
+/// What a run noted, as this thread's error.
+static ToroidStatus failed(const Bench *b) {
+    return b->failure.noted ? tor_failed("%s", b->failure.message) : TOROID_OK;
+}
+
 /// Times at least one run and at most `iterations`, which end when `most_ms` are over. The first
 /// run warms up and tells how many are long against the clock.
 static double timed(Bench *b, int warmups, double warmup_ms, int iterations, double most_ms) {
@@ -102,7 +111,7 @@ static double timed(Bench *b, int warmups, double warmup_ms, int iterations, dou
         spent += ms;
     }
     tor_team_end(&team);
-    return fastest_quarter(times, count);
+    return b->failure.noted ? INFINITY : fastest_quarter(times, count);
 }
 
 static double timed_long(Bench *b) {
@@ -120,6 +129,7 @@ static ToroidStatus checked(Bench *b, bool keep) {
     if (!begin(b, &team)) return tor_refuse("the pool serves another run");
     run(b, &team);
     tor_team_end(&team);
+    TOR_TRY(failed(b));
     return keep ? tor_tune_answer_keep(&b->answer, &b->memory)
                 : tor_tune_answer_compare(&b->answer, &b->memory, b->settings);
 }
@@ -138,7 +148,12 @@ static double candidate_ms(Bench *b, const TorTuneChoice *choice, double best, T
         reject(b, choice, out);
         return INFINITY;
     }
-    if (timed(b, 2, most_ms, 3, most_ms) > 1.5 * best) return INFINITY;
+    double first = timed(b, 2, most_ms, 3, most_ms);
+    if (failed(b) != TOROID_OK) {
+        reject(b, choice, out);
+        return INFINITY;
+    }
+    if (first > 1.5 * best) return INFINITY;
     if (timed(b, 1, 0, 10, most_ms) > 1.15 * best) return INFINITY;
     if (checked(b, false) != TOROID_OK) {
         if (!b->busy) reject(b, choice, out);
@@ -148,7 +163,7 @@ static double candidate_ms(Bench *b, const TorTuneChoice *choice, double best, T
 }
 
 /// Times all choices in each turn: times[i] are those of choice i.
-/// @return turns; 0 if nothing could be timed
+/// @return turns; 0 if nothing could be timed, or a run failed
 static int take_turns(Bench *b, const TorTuneChoice *choices, int count, double estimate_ms,
                       double (*times)[TURNS]) {
     // A turn is long against the clock, and all turns against the limit.
@@ -159,7 +174,7 @@ static int take_turns(Bench *b, const TorTuneChoice *choices, int count, double 
             int i = (turn + k) % count;  // none is always the first
             if (prepare(b, &choices[i]) != TOROID_OK) return 0;
             times[i][turn] = timed(b, 1, 0, runs, most_ms);
-            if (b->busy) return 0;
+            if (b->busy || b->failure.noted) return 0;
         }
     return turn;
 }
@@ -235,6 +250,7 @@ static ToroidStatus with_bench(const TorTunable *t, const void *problem, int thr
     TorArena *arena;
     TOR_TRY(tor_arena_create(&arena));
     Bench b = {.t = t, .threads = threads, .settings = settings};
+    tor_providers_update(settings);
     b.problem = t->copy(problem, arena);
     int64_t rotating = settings->rotating_bytes;
     if (rotating < 0) rotating = (int64_t)tor_cpu_l3() * 5 / 4;

@@ -1,6 +1,5 @@
 #include "tune/validators.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,11 +9,9 @@
 #include <xxhash.h>
 
 #include "base/cpu.h"
+#include "tune/providers.h"
 #include "tune/rows.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TorValidator added[TOR_VALIDATORS / 2];
-static int n_added;
+#include "tune/settings.h"
 
 /// Kernels are the same if their sources, the compiler and its options are.
 static uint64_t kernel_build(void) {
@@ -51,6 +48,17 @@ static void put_number(TorValidator *out, int *n, const char *key, uint64_t valu
     put(out, n, key, text);
 }
 
+/// Versions of the libraries whose kernels are candidates.
+static void put_providers(TorValidator *out, int *n) {
+    const TorProvider *provider;
+    const char *version;
+    char key[sizeof out->key];
+    TorTuneSettings settings = tor_tune_settings();
+    tor_providers_update(&settings);
+    for (int i = 0; (provider = tor_provider_at(i)); i++)
+        if (tor_provider_validator(provider, key, sizeof key, &version)) put(out, n, key, version);
+}
+
 int tor_validators(TorValidator out[TOR_VALIDATORS]) {
     int n = 0;
     char features[sizeof out->value];
@@ -63,23 +71,8 @@ int tor_validators(TorValidator out[TOR_VALIDATORS]) {
     put_number(out, &n, "CACHE_L2", tor_cpu_l2(), false);
     put_number(out, &n, "CACHE_L3", tor_cpu_l3(), false);
     put_number(out, &n, "THREADS", (uint64_t)threads(), false);
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < n_added; i++) put(out, &n, added[i].key, added[i].value);
-    pthread_mutex_unlock(&lock);
+    put_providers(out, &n);
     return n;
-}
-
-ToroidStatus tor_validators_add(const char *key, const char *value) {
-    TorValidator v;
-    set(&v, key, value);
-    pthread_mutex_lock(&lock);
-    int i = 0;
-    while (i < n_added && strcmp(added[i].key, v.key) != 0) i++;
-    bool fits = i < (int)TOR_COUNT_OF(added);
-    if (fits) added[i] = v;
-    if (fits && i == n_added) n_added++;
-    pthread_mutex_unlock(&lock);
-    return fits ? TOROID_OK : tor_refuse("more than %d validators", (int)TOR_COUNT_OF(added));
 }
 
 // ---------------------------------------------------------------- as rows

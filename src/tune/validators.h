@@ -11,12 +11,8 @@ typedef struct {
     char key[64], value[192];
 } TorValidator;
 
-/// The validators of this process, now.
+/// The validators of this process, now: also one for each provider in use.
 int tor_validators(TorValidator out[TOR_VALIDATORS]);
-/// Adds one, such as the version of a library whose kernels are candidates; the last value of a key
-/// counts. Characters that rows give a meaning are replaced.
-ToroidStatus tor_validators_add(const char *key, const char *value);
-
 void tor_validators_print(TorText *text);
 /// Compares with the rows of a file.
 /// @param differs  what the first difference is, for people

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "tune/settings.h"
 
@@ -41,4 +43,27 @@ void tor_tune_say(int level, const char *format, ...) {
                 strerror(errno));
     if (file >= 0) tor_write_all(file, line, strlen(line));
     if (file >= 0 && opened) close(file);
+}
+
+/// True the first time that it is asked for this text; what comes after very many is not told.
+static bool is_new(const char *text) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static uint64_t seen[256];
+    static size_t count;
+    uint64_t hash = tor_hash_memory(1, text, strlen(text));
+    pthread_mutex_lock(&lock);
+    bool first = count < TOR_COUNT_OF(seen);
+    for (size_t i = 0; i < count; i++) first &= seen[i] != hash;
+    if (first) seen[count++] = hash;
+    pthread_mutex_unlock(&lock);
+    return first;
+}
+
+void tor_tune_warn_once(const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (is_new(text)) tor_log(0, "%s", text);
 }

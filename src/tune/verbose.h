@@ -7,5 +7,7 @@
 /// A line, if VERBOSE is at least `level`: 1 for files and lists, 2 for each result, 3 for each
 /// question.
 void tor_tune_say(int level, const char *format, ...) TOR_PRINTF(2, 3);
+/// A warning, unless the same text was told before.
+void tor_tune_warn_once(const char *format, ...) TOR_PRINTF(1, 2);
 
 #endif

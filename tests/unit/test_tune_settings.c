@@ -33,6 +33,7 @@ static const char *const defaults[][2] = {
     {"MAX_WARMUP_ITERATIONS", "0"},
     {"ICACHE_FLUSH_ENABLED", "1"},
     {"ROTATING_BUFFER_SIZE", "-1"},
+    {"PROVIDERS", ""},
 };
 
 static void by_name(int number) {
@@ -48,6 +49,9 @@ static void by_name(int number) {
     expect("NUMERICAL_CHECK", "0.0001_0.5");
     set("NUMERICAL_CHECK", "off");
     CHECK(!tor_tune_settings().check);
+    set("PROVIDERS", "cblas,my-own.2");
+    expect("PROVIDERS", "cblas,my-own.2");
+    set("PROVIDERS", "");
     static const char *const wrong[][2] = {
         {"ENABLED", "yes"},
         {"VERBOSE", "4"},
@@ -58,6 +62,10 @@ static void by_name(int number) {
         {"NUMERICAL_CHECK", "1e-5"},
         {"NUMERICAL_CHECK", "1_x"},
         {"ROTATING_BUFFER_SIZE", ""},
+        {"PROVIDERS", ","},
+        {"PROVIDERS", "cblas,"},
+        {"PROVIDERS", "cblas onednn"},
+        {"PROVIDERS", "./cblas"},
         {"NOTHING", "1"},
     };
     for (size_t i = 0; i < TOR_COUNT_OF(wrong); i++)
