@@ -7,6 +7,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${1:-.venv}
 
+has_library() {
+    PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep "^[[:space:]]*$1" >/dev/null
+}
+
 missing_packages() {
     command -v "${CC:-cc}" >/dev/null || echo gcc
     command -v nm >/dev/null || echo binutils
@@ -15,6 +19,10 @@ missing_packages() {
     pkg-config --exists cmocka 2>/dev/null || echo libcmocka-dev
     pkg-config --exists libxxhash 2>/dev/null || echo libxxhash-dev
     pkg-config --exists jansson 2>/dev/null || echo libjansson-dev
+    # Other libraries that the tuner's providers are tested with
+    has_library 'libopenblas\.so\.0 ' || echo libopenblas0-pthread
+    has_library 'libblis\.so\.4 ' || echo libblis4-serial
+    has_library 'libdnnl\.so\.[23] ' || echo libdnnl-dev
     command -v chromium >/dev/null || echo chromium
     command -v clang-format >/dev/null || echo clang-format
     command -v python3 >/dev/null || echo python3

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import glob
+import importlib.resources
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from toroid import _core
 
@@ -23,11 +24,13 @@ __all__ = [
     "get_filename",
     "get_max_tuning_duration",
     "get_max_tuning_iterations",
+    "get_providers",
     "get_results",
     "get_rotating_buffer_size",
     "get_validators",
     "is_enabled",
     "mgpu_tune_gemm_in_file",
+    "provider_folder",
     "read_file",
     "record_untuned_enable",
     "record_untuned_is_enabled",
@@ -35,6 +38,7 @@ __all__ = [
     "set_max_tuning_duration",
     "set_max_tuning_iterations",
     "set_numerical_check_tolerances",
+    "set_providers",
     "set_rotating_buffer_size",
     "tune_gemm_in_file",
     "tune_operators_in_file",
@@ -179,6 +183,40 @@ def write_file(filename: str | os.PathLike[str] | None = None) -> None:
         If it cannot be written.
     """
     _core.tune_write(filename)
+
+
+# ------------------------------------------------------------------ other libraries
+
+
+def set_providers(names: Iterable[str]) -> None:
+    """Take matrix products of other libraries as candidates (``PROVIDERS``); none at first.
+
+    They are loaded when the tuner is next asked anything, from the folders of
+    ``TOROID_BACKEND_PATH``. What cannot be had is left out, with a warning.
+
+    Parameters
+    ----------
+    names : iterable of str
+        `provider_folder` has "cblas", which is any CBLAS that ``TOROID_CBLAS`` names, and
+        "onednn", which is the oneDNN that ``TOROID_ONEDNN`` names.
+
+    Raises
+    ------
+    ValueError
+        For what is no name.
+    """
+    _core.tune_set("PROVIDERS", ",".join(names))
+
+
+def get_providers() -> tuple[str, ...]:
+    """Names of the providers that are asked for; `get_validators` has those that are there."""
+    return tuple(filter(None, _core.tune_get("PROVIDERS").split(",")))
+
+
+def provider_folder() -> str:
+    """Give the folder of the providers that come with the package, for ``TOROID_BACKEND_PATH``."""
+    plugin = importlib.resources.files("toroid").joinpath("providers", "toroid_provider_cblas.so")
+    return os.path.dirname(os.fspath(plugin))
 
 
 # ------------------------------------------------------------------ recorded operators

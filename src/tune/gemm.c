@@ -162,8 +162,17 @@ static void add_block(const TorGemmArgs *g, TorTuneList *list, int64_t mc, int64
     if (mc > 0 && kc > 0) tor_tune_list_add(list, &choice);
 }
 
-/// What other libraries offer: all at once, in blocks that stay in cache, and a share for each
-/// thread.
+static void add_provided(const TorGemmArgs *g, TorTuneList *list, int64_t row, int64_t rows,
+                         int64_t cols) {
+    TorTuneChoice choice = {.row = row};
+    int64_t usual_rows, usual_cols;
+    tor_gemm_provided_blocks(g, &usual_rows, &usual_cols);
+    if (rows != usual_rows) choice.knob[MC] = rows;
+    if (cols != usual_cols) choice.knob[NC] = cols;
+    tor_tune_list_add(list, &choice);
+}
+
+/// What other libraries offer: in blocks that stay in cache, all at once, and shares for threads.
 static void add_providers(const TorGemmArgs *g, int threads, TorTuneList *list) {
     const TorProvider *provider;
     int count;
@@ -171,16 +180,14 @@ static void add_providers(const TorGemmArgs *g, int threads, TorTuneList *list) 
     if (!tor_gemm_provided_takes(g)) return;
     for (int i = 0; (provider = tor_provider_at(i)); i++) {
         if (!tor_provider_is_usable(provider)) continue;
-        TorTuneChoice choice = {.row = 1 + count + i};
-        tor_tune_list_add(list, &choice);
-        choice.knob[MC] = g->m, choice.knob[NC] = g->n;
-        tor_tune_list_add(list, &choice);
-        for (int64_t shares = threads; shares > 1 && shares <= 4 * threads; shares *= 4) {
-            bool rows = g->m >= 32 * shares;
-            choice.knob[MC] = rows ? tor_round_up(tor_ceil_div(g->m, shares), 8) : g->m;
-            choice.knob[NC] = rows ? g->n : tor_round_up(tor_ceil_div(g->n, shares), 16);
-            tor_tune_list_add(list, &choice);
-        }
+        int64_t row = 1 + count + i;
+        tor_tune_list_add(list, &(TorTuneChoice){.row = row});
+        add_provided(g, list, row, g->m, g->n);
+        for (int64_t shares = threads; shares > 1 && shares <= 4 * threads; shares *= 4)
+            if (g->m >= 32 * shares)
+                add_provided(g, list, row, tor_round_up(tor_ceil_div(g->m, shares), 8), g->n);
+            else
+                add_provided(g, list, row, g->m, tor_round_up(tor_ceil_div(g->n, shares), 16));
     }
 }
 

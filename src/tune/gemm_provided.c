@@ -192,14 +192,21 @@ static size_t most_scratch(const TorGemmProblem *p) {
     return most;
 }
 
-static int64_t cut(int64_t wish, int64_t otherwise, int64_t least, int64_t most) {
-    return TOR_MIN(TOR_MAX(wish ? wish : otherwise, least), most);
+static int64_t cut(int64_t wish, int64_t least, int64_t most) {
+    return TOR_MIN(TOR_MAX(wish, least), most);
+}
+
+// High enough for the library's own packing of b to be worth it.
+void tor_gemm_provided_blocks(const TorGemmArgs *g, int64_t *rows, int64_t *cols) {
+    *rows = tor_gemm_even_part(g->m, 256, 8);
+    *cols = tor_gemm_even_part(g->n, 3072, 16);
 }
 
 void tor_gemm_provided_bind(TorGemmProblem *p, TorLaunch *launch) {
     TorGemmArgs *g = &p->gemm;
-    p->block_rows = cut(g->mc, tor_gemm_even_part(g->m, 256, 8), LEAST_ROWS, g->m);
-    p->block_cols = cut(g->nc, tor_gemm_even_part(g->n, 3072, 16), LEAST_COLS, g->n);
+    tor_gemm_provided_blocks(g, &p->block_rows, &p->block_cols);
+    p->block_rows = cut(g->mc ? g->mc : p->block_rows, LEAST_ROWS, g->m);
+    p->block_cols = cut(g->nc ? g->nc : p->block_cols, LEAST_COLS, g->n);
     if (own_bytes(p)) {
         p->block_cols = TOR_MIN(p->block_cols, MOST_OWN / LEAST_ROWS);
         p->block_rows = TOR_MIN(p->block_rows, MOST_OWN / p->block_cols);

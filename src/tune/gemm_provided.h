@@ -10,6 +10,8 @@
 
 /// Whether a provider may be asked for it: b in strides, a and b row by row or column by column.
 bool tor_gemm_provided_takes(const TorGemmArgs *gemm);
+/// The blocks that bind cuts where gemm.mc and gemm.nc leave it to it: by sizes alone.
+void tor_gemm_provided_blocks(const TorGemmArgs *gemm, int64_t *rows, int64_t *cols);
 /// Binds a problem whose provider is set, for blocks of gemm.mc rows by gemm.nc columns; 0: a size
 /// that bind chooses.
 void tor_gemm_provided_bind(TorGemmProblem *problem, TorLaunch *launch);

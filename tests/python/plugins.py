@@ -36,14 +36,19 @@ REFUSE = 'return host->set_error(TOROID_UNSUPPORTED, "NAME takes nothing");'
 FAIL = 'return host->set_error(TOROID_FAILED, "NAME is broken");'
 
 
+def shared(target, source, *flags):
+    """Compile C into a shared object that nobody else can write."""
+    file = target.with_suffix(".c")
+    file.write_text(source)
+    run(CC, "-std=gnu99", f"-I{ROOT / 'include'}", "-fPIC", "-shared", *flags, file, "-o", target)
+    target.chmod(0o755)
+    return target
+
+
 def build(folder, name, body, tag):
     """A plugin of that name whose compile function is `body`."""
     text = SOURCE.replace("BODY", body).replace("NAME", name).replace("TAG", tag)
-    (folder / "source.c").write_text(text)
-    target = folder / f"toroid_backend_{name}.so"
-    flags = "-std=gnu99", f"-I{ROOT / 'include'}", "-fPIC", "-shared"
-    run(CC, *flags, folder / "source.c", "-o", target)
-    target.chmod(0o755)
+    shared(folder / f"toroid_backend_{name}.so", text)
 
 
 def environment(name):

@@ -138,9 +138,11 @@ def test_options_are_listed():
 
 
 def test_environment_is_listed():
-    sources = [*(ROOT / "src").rglob("*.c"), *(ROOT / "python").rglob("*.py")]
+    sources = [path for name in ("src", "providers") for path in (ROOT / name).rglob("*.c")]
+    sources += (ROOT / "python").rglob("*.py")
     text = "".join(path.read_text() for path in sources)
-    used = re.findall(r'(?:getenv\(|environ\.get\(|environ\[)"((?:TOROID|DNNL)_\w+)"', text)
+    calls = r"getenv\(|open_library\(host, |environ\.get\(|environ\["
+    used = re.findall(rf'(?:{calls})"((?:TOROID|DNNL)_\w+)"', text)
     settings = (ROOT / "src" / "tune" / "settings.c").read_text()
     used += [f"TOROID_TUNABLEOP_{name}" for name in re.findall(r"\bSETTING\(([A-Z_]+),", settings)]
     assert set(first_column(DOCS / "reference" / "environment.md")) == set(used)

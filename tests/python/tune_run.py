@@ -30,11 +30,15 @@ assert torch.allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 def environment(**variables: object) -> dict[str, str]:
-    """Give this process's environment with TOROID_TUNABLEOP_<NAME> set, and short timings."""
+    """Give this process's environment with TOROID_TUNABLEOP_<NAME> set, and short timings.
+
+    Names that begin with TOROID_ are set as they are.
+    """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TOROID_TUNABLEOP_")}
     defaults = {"MAX_TUNING_DURATION_MS": 1, "MAX_TUNING_ITERATIONS": 2}
-    named = {f"TOROID_TUNABLEOP_{k}": str(v) for k, v in {**defaults, **variables}.items()}
-    return {**kept, **named}
+    named = {**defaults, **variables}.items()
+    prefix = "TOROID_TUNABLEOP_"
+    return {**kept, **{k if k.startswith("TOROID_") else prefix + k: str(v) for k, v in named}}
 
 
 def python(folder: Path, source: str, *, fails: bool = False, **variables: object) -> str:
