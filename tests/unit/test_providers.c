@@ -185,9 +185,10 @@ static void ask_anew(void) {
 static void test_what_a_provider_is_asked(void **state) {
     (void)state;
     TorTuneSettings settings = tor_tune_settings();
-    const char *const solutions[] = {"provider:test", "provider:test;mc=8;nc=16",
-                                     "provider:test;mc=24", "provider:test;nc=32;kc=5",
-                                     "provider:test;mc=1;nc=1"};
+    const char *const solutions[] = {
+        "provider:test",           "provider:test;mc=8;nc=16",
+        "provider:test;mc=24",     "provider:test;nc=32;kc=5",
+        "provider:test;mc=1;nc=1", "provider:test;mc=2147483647;nc=2147483647"};
     for (size_t i = 0; i < TOR_COUNT_OF(taken) * TOR_COUNT_OF(solutions); i++) {
         Problem p;
         TorTuneAnswer answer, whole;

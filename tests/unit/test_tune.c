@@ -55,9 +55,22 @@ static void test_choices_as_text(void **state) {
     tor_choice_print(t, &choice, text, sizeof text);
     assert_true(tor_choice_parse(t, text, &back));
     assert_memory_equal(&choice, &back, sizeof choice);
-    static const char *const wrong[] = {
-        "",       "mc",    "mc=",     "mc=0",   "mc=-3",     "mc=1x",       "mc=96;",
-        ";mc=96", "qc=96", "default", "mc=9e9", "mc=96,k=1", "no_such_row", "mc=99999999999"};
+    static const char *const wrong[] = {"",
+                                        "mc",
+                                        "mc=",
+                                        "mc=0",
+                                        "mc=-3",
+                                        "mc=1x",
+                                        "mc=96;",
+                                        ";mc=96",
+                                        "qc=96",
+                                        "default",
+                                        "mc=9e9",
+                                        "mc=96,k=1",
+                                        "no_such_row",
+                                        "mc=99999999999",
+                                        "provider:",
+                                        "provider:nobody"};
     for (size_t i = 0; i < TOR_COUNT_OF(wrong); i++)
         assert_false(tor_choice_parse(t, wrong[i], &back));
 }
