@@ -121,9 +121,10 @@ typedef struct {
 /// torchrun (RANK, WORLD_SIZE) each process takes its share of the list.
 /// @param job      what to tune
 /// @param summary  filled in, also where the job ended early
-/// @return TOROID_INVALID for a line that is no operator, for more workers than cores, and where
-///         TUNING is 0; TOROID_FAILED for a file that cannot be read. Not for operators that cannot
-///         be tuned, which are reported
+/// @return TOROID_INVALID for a line that is no operator, for more workers than cores, where TUNING
+///         is 0, and where RANK and the like are no numbers that torchrun would set; TOROID_FAILED
+///         for a file that cannot be read. Not for operators that cannot be tuned, which are
+///         reported
 TOROID_API ToroidStatus toroid_tune_files(const ToroidTuneJob *job, ToroidTuneSummary *summary);
 
 #ifdef __cplusplus

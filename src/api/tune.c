@@ -99,7 +99,7 @@ ToroidStatus toroid_tune_files(const ToroidTuneJob *job, ToroidTuneSummary *summ
                               .tune = tor_tune_row,
                               .report = report,
                               .user = (void *)(uintptr_t)job};
-    tor_tune_offline_ranks(&offline);
+    TOR_TRY(tor_tune_offline_ranks(&offline));
     TorTuneSummary done;
     ToroidStatus status = tor_tune_offline(&offline, &done);
     *summary = (ToroidTuneSummary){done.listed, done.known, done.tuned, done.failed};

@@ -1,5 +1,6 @@
 #include "tune/offline.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,18 +94,30 @@ static ToroidStatus tune_all(Run *r, const TorTuneTable *rows) {
     return status;
 }
 
-static int number_of(const char *variable, int otherwise) {
+/// A number from `least` on; `otherwise` where the variable is not set.
+static ToroidStatus read_number(const char *variable, int least, int otherwise, int *out) {
     const char *text = getenv(variable);
-    double value;
-    bool read = text && tor_number_read(text, strlen(text), &value) && value >= 0 && value < 1e6;
-    return read ? (int)value : otherwise;
+    double value = otherwise;
+    bool read = !text || !*text || tor_number_read(text, strlen(text), &value);
+    if (!read || value < least || value >= 1e6 || value != floor(value))
+        return tor_invalid("%s: expected a whole number from %d on, got \"%.40s\"", variable, least,
+                           text);
+    *out = (int)value;
+    return TOROID_OK;
 }
 
-void tor_tune_offline_ranks(TorTuneOffline *offline) {
-    offline->rank = number_of("RANK", 0);
-    offline->ranks = number_of("WORLD_SIZE", 1);
-    offline->local_rank = number_of("LOCAL_RANK", 0);
-    offline->local_ranks = number_of("LOCAL_WORLD_SIZE", 1);
+/// One of so many, by the variables that say which and how many.
+static ToroidStatus read_rank(const char *which, const char *how_many, int *rank, int *ranks) {
+    TOR_TRY(read_number(which, 0, 0, rank));
+    TOR_TRY(read_number(how_many, 1, 1, ranks));
+    if (*rank < *ranks) return TOROID_OK;
+    return tor_invalid("%s is %d, expected less than %s, which is %d", which, *rank, how_many,
+                       *ranks);
+}
+
+ToroidStatus tor_tune_offline_ranks(TorTuneOffline *o) {
+    TOR_TRY(read_rank("RANK", "WORLD_SIZE", &o->rank, &o->ranks));
+    return read_rank("LOCAL_RANK", "LOCAL_WORLD_SIZE", &o->local_rank, &o->local_ranks);
 }
 
 static bool is_one_of(int rank, int ranks) { return rank >= 0 && rank < TOR_MAX(ranks, 1); }

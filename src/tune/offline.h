@@ -40,7 +40,8 @@ typedef struct {
 } TorTuneSummary;
 
 /// Takes ranks from what torchrun sets: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE.
-void tor_tune_offline_ranks(TorTuneOffline *offline);
+/// @return TOROID_INVALID, with the variable, for what torchrun would not set
+ToroidStatus tor_tune_offline_ranks(TorTuneOffline *offline);
 
 /// Operators that have a result are passed over. One that is for more threads than a worker has
 /// CPUs is tuned by this process when the workers are done.

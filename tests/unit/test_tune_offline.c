@@ -156,6 +156,34 @@ static void test_ranks_share_one_list_and_one_file(void **state) {
     assert_int_equal(rows_in_file(), 20);
 }
 
+static void ranks_of_torchrun(int number) {
+    (void)number;
+    static const struct {
+        const char *variable, *value, *complaint;
+    } wrong[] = {
+        {"RANK", "first", "RANK: expected a whole number from 0 on, got \"first\""},
+        {"RANK", "-1", "RANK: expected a whole number from 0 on, got \"-1\""},
+        {"RANK", "0.5", "RANK: expected a whole number from 0 on, got \"0.5\""},
+        {"RANK", "3", "RANK is 3, expected less than WORLD_SIZE, which is 3"},
+        {"WORLD_SIZE", "0", "WORLD_SIZE: expected a whole number from 1 on, got \"0\""},
+        {"LOCAL_RANK", "2", "LOCAL_RANK is 2, expected less than LOCAL_WORLD_SIZE, which is 1"},
+    };
+    TorTuneOffline o = {0};
+    CHECK(tor_tune_offline_ranks(&o) == TOROID_OK);
+    CHECK(o.rank == 0 && o.ranks == 1 && o.local_rank == 0 && o.local_ranks == 1);
+    for (size_t i = 0; i < TOR_COUNT_OF(wrong); i++) {
+        setenv("RANK", "2", 1), setenv("WORLD_SIZE", "3", 1), setenv("LOCAL_RANK", "", 1);
+        CHECK(tor_tune_offline_ranks(&o) == TOROID_OK && o.rank == 2 && o.ranks == 3);
+        setenv(wrong[i].variable, wrong[i].value, 1);
+        CHECK(tor_tune_offline_ranks(&o) == TOROID_INVALID);
+        CHECK(strcmp(toroid_last_error(), wrong[i].complaint) == 0);
+    }
+}
+static void test_ranks_that_are_none(void **state) {
+    (void)state;
+    in_process(ranks_of_torchrun, 0);
+}
+
 static void all_of_it(int number) {
     (void)number;
     TorTuneSummary s = tune("list.csv", 0, 0, 1);
@@ -194,6 +222,7 @@ int main(void) {
         TEST(test_no_operator_is_left_out_without_a_word),
         TEST(test_workers_have_cores_of_their_own),
         TEST(test_ranks_share_one_list_and_one_file),
+        TEST(test_ranks_that_are_none),
         TEST(test_four_processes_on_one_list_and_one_file),
         TEST(test_interrupting_loses_nothing_that_was_finished),
     };
