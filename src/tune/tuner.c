@@ -325,8 +325,8 @@ static bool split_threads(char *params, int *threads) {
     if (!at) return false;
     long value = strtol(at + sizeof name - 1, &end, 10);
     *at = 0;
-    *threads = (int)value;
-    return !*end && value >= 1 && value <= 4096;
+    *threads = (int)TOR_MIN(value, INT32_MAX);
+    return !*end && value >= 1;
 }
 
 ToroidStatus tor_tune_row(const char *op, const char *params, TorTuneResult *best,
@@ -340,6 +340,9 @@ ToroidStatus tor_tune_row(const char *op, const char *params, TorTuneResult *bes
     strcpy(problem_text, params);
     if (!split_threads(problem_text, &threads))
         return tor_invalid("params %s: no number of threads", params);
+    if (threads > tor_cpu_count())
+        return tor_refuse("it is for %d threads; this process has %d CPUs", threads,
+                          tor_cpu_count());
     TorArena *arena;
     TOR_TRY(tor_arena_create(&arena));
     void *problem;

@@ -32,7 +32,8 @@ ToroidStatus tor_tune_times(const TorTunable *t, const void *problem, int thread
                             int count, double *ms);
 
 /// Tunes the operator of a recorded row: parses params, makes operands, times the candidates.
-/// @return TOROID_INVALID for a row that no run recorded
+/// @return TOROID_INVALID for a row that no run recorded; TOROID_UNSUPPORTED for more threads than
+///         this process has CPUs
 ToroidStatus tor_tune_row(const char *op, const char *params, TorTuneResult *best,
                           double *default_ms);
 
