@@ -5,7 +5,6 @@
 #include "plan/memory.h"
 #include "plan/step.h"
 #include "plan/watch.h"
-#include "tune/results.h"
 
 struct TorContext {
     TorPlan *plan;
@@ -230,7 +229,7 @@ static ToroidStatus bind(TorContext *c) {
     c->bound = true;
     c->binds++;
     // What was tuned meanwhile is in use already.
-    if (c->ask.use) c->ask.generation = tor_results_generation();
+    c->ask.generation = tor_tune_generation(&c->ask);
     if (common.ask) tor_choices_asked(c->choices, &c->ask);
     return TOROID_OK;
 }

@@ -15,11 +15,14 @@ TorTuneAsk tor_tune_ask(bool wanted, int threads) {
     TorTuneSettings s = tor_tune_settings();
     bool use = s.enabled || (wanted && !tor_tune_is_forbidden());
     if (use) tor_providers_update(&s);
-    return (TorTuneAsk){.use = use,
-                        .tune = use && s.tuning,
-                        .note = s.record_untuned,
-                        .threads = threads,
-                        .generation = use ? tor_results_generation() : 0};
+    TorTuneAsk ask = {
+        .use = use, .tune = use && s.tuning, .note = s.record_untuned, .threads = threads};
+    ask.generation = tor_tune_generation(&ask);
+    return ask;
+}
+
+uint64_t tor_tune_generation(const TorTuneAsk *ask) {
+    return (ask->use ? tor_results_generation() : 0) + (ask->note ? tor_untuned_generation() : 0);
 }
 
 bool tor_tune_holds(const TorTuneAsk *then, const TorTuneAsk *now) {
@@ -39,7 +42,7 @@ int64_t tor_tune_bucket(int64_t size) {
 
 typedef struct {
     uint64_t hash, generation;
-    bool taken, tuned;  // tuned: looked at with tuning on
+    bool taken, tuned, noted;  // looked at with tuning on, with recording on
     TorTuneChoice choice;
 } Known;
 
@@ -54,7 +57,7 @@ static bool recall(uint64_t hash, const TorTuneAsk *ask, TorTuneChoice *out) {
     Known *set = known[hash % SETS];
     for (int i = 0; i < WAYS && !found; i++) {
         found = set[i].taken && set[i].hash == hash && set[i].generation == ask->generation &&
-                (set[i].tuned || !ask->tune);
+                (set[i].tuned || !ask->tune) && (set[i].noted || !ask->note);
         if (found) *out = set[i].choice;
     }
     pthread_mutex_unlock(&lock);
@@ -65,7 +68,7 @@ static void remember(uint64_t hash, const TorTuneAsk *ask, const TorTuneChoice *
     pthread_mutex_lock(&lock);
     Known *set = known[hash % SETS];
     if (set[0].hash != hash) memmove(&set[1], &set[0], (WAYS - 1) * sizeof *set);
-    set[0] = (Known){hash, ask->use ? tor_results_generation() : 0, true, ask->tune, *choice};
+    set[0] = (Known){hash, tor_tune_generation(ask), true, ask->tune, ask->note, *choice};
     pthread_mutex_unlock(&lock);
 }
 

@@ -13,11 +13,13 @@
 typedef struct {
     bool use, tune, note;
     int threads;
-    uint64_t generation;  ///< of the results
+    uint64_t generation;  ///< of the results and of the list
 } TorTuneAsk;
 
 /// @param wanted  the option `tune` of this executable
 TorTuneAsk tor_tune_ask(bool wanted, int threads);
+/// What ask.generation would be now: what was tuned since is known to whoever asked.
+uint64_t tor_tune_generation(const TorTuneAsk *ask);
 /// Whether anything is to be asked at all, and whether what was chosen for `then` holds for `now`.
 static inline bool tor_tune_asks(const TorTuneAsk *ask) { return ask->use || ask->note; }
 bool tor_tune_holds(const TorTuneAsk *then, const TorTuneAsk *now);

@@ -1,9 +1,11 @@
 #include "tune/untuned.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -14,6 +16,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static TorTuneTable noted;  // in the file `noted_in`
 static char noted_in[TOR_TUNE_PATH];
+static struct stat noted_file;  // what that name was for when something was last noted
+static uint64_t generation;
 
 /// @param wrong  the first line that is no row; 0: all are
 static ToroidStatus read_rows(const TorLockedFile *f, TorTuneTable *into, int *wrong) {
@@ -63,12 +67,32 @@ static ToroidStatus append(TorLockedFile *f, const TorTuneResult *row) {
     return status;
 }
 
+/// The list may be removed, or moved away, while operators are recorded: then all of them are new.
+static void forget_if_gone(void) {
+    struct stat now;
+    if (!noted.count || !noted_in[0]) return;
+    if (stat(noted_in, &now) == 0 && now.st_ino == noted_file.st_ino &&
+        now.st_dev == noted_file.st_dev && now.st_size >= noted_file.st_size)
+        return;
+    tor_tune_table_free(&noted);
+    generation++;
+}
+
+uint64_t tor_untuned_generation(void) {
+    pthread_mutex_lock(&lock);
+    forget_if_gone();
+    uint64_t now = generation;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+
 static ToroidStatus note(const TorTuneResult *row) {
     char path[TOR_TUNE_PATH];
     bool added;
     TOR_TRY(tor_tune_file(TOR_TUNE_UNTUNED_FILENAME, path));
     if (strcmp(path, noted_in) != 0) tor_tune_table_free(&noted);
     strcpy(noted_in, path);
+    forget_if_gone();
     TOR_TRY(tor_tune_table_add(&noted, row, &added));
     if (!added) return TOROID_OK;
     tor_tune_say(2, "%s,%s is not tuned", row->op, row->params);
@@ -76,6 +100,7 @@ static ToroidStatus note(const TorTuneResult *row) {
     TorLockedFile f;
     TOR_TRY(tor_locked_open(&f, path, TOR_LOCKED_APPEND));
     ToroidStatus status = append(&f, row);
+    if (fstat(f.file, &noted_file) != 0) status = tor_failed("%s: %s", path, strerror(errno));
     tor_locked_close(&f);
     return status;
 }

@@ -4,6 +4,9 @@
 
 #include "tune/table.h"
 
+/// Changes when the file that this process wrote to is gone, so that what runs is noted anew. A
+/// call of the system; for who asks while RECORD_UNTUNED is on.
+uint64_t tor_untuned_generation(void);
 /// Appends to the file UNTUNED_FILENAME if RECORD_UNTUNED is on; once for each (op, params), also
 /// of several processes.
 /// @return false if it could not be written: worth another try

@@ -452,6 +452,36 @@ static void test_unknown_solution(void **state) {
     }
 }
 
+static int lines_of_list(void) {
+    FILE *file = fopen("list.csv", "r");
+    int lines = 0;
+    for (int c; file && (c = fgetc(file)) != EOF;) lines += c == '\n';
+    if (file) fclose(file);
+    return lines;
+}
+
+static void test_a_list_that_was_removed_is_filled_again(void **state) {
+    (void)state;
+    MUST(tor_tune_set("UNTUNED_FILENAME", "list.csv"));
+    switch_on(false);
+    TorExecutable *exe = linear_net(31, 0);
+    run_net(exe);
+    // Known to have no result, and not noted yet.
+    MUST(tor_tune_set("RECORD_UNTUNED", "1"));
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(lines_of_list(), 0);
+        for (int i = 0; i < 2; i++) {
+            run_net(exe);
+            assert_int_equal(lines_of_list(), 1);
+        }
+        // Removed, or moved away and begun by another process.
+        assert_int_equal(rename("list.csv", "done.csv"), 0);
+        if (round == 1) fclose(fopen("list.csv", "w"));
+    }
+    MUST(tor_tune_set("RECORD_UNTUNED", "0"));
+    tor_exe_destroy(&exe);
+}
+
 // A bind to sizes that were seen before allocates nothing.
 static void test_binds_allocate_nothing(void **state) {
     (void)state;
@@ -487,6 +517,7 @@ int main(int argc, char **argv) {
                                        TUNE_TEST(test_lengths_share_a_bucket),
                                        TUNE_TEST(test_memory_runs_out),
                                        TUNE_TEST(test_unknown_solution),
+                                       TUNE_TEST(test_a_list_that_was_removed_is_filled_again),
                                        TUNE_TEST(test_binds_allocate_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
