@@ -101,7 +101,8 @@ typedef struct {
     int n_files;
     /// Processes to fork, each with cores of its own; 0 tunes in this process.
     int workers;
-    /// Called by the calling thread for each operator, and with NULL when a signal came. May be
+    /// Called by the calling thread for each operator, those that failed last, and with NULL when a
+    /// signal came. Not for what failed here and was done by another process meanwhile. May be
     /// NULL.
     /// @return false to end; what was reported is kept
     bool (*report)(void *user, const ToroidTuneReport *report);
@@ -112,7 +113,7 @@ typedef struct {
 /// What a job did.
 typedef struct {
     int listed;  ///< different operators in the files
-    int known;   ///< of this process's share: had a result before
+    int known;   ///< of this process's share: had a result before, or got one from another process
     int tuned;   ///< have one now
     int failed;  ///< were reported with a status that is not TOROID_OK
 } ToroidTuneSummary;

@@ -231,7 +231,8 @@ class Tuned:
     listed : int
         Different operators in the files.
     known : int
-        That had a result before; under torchrun, of this process's share.
+        That had a result before, or got one from another process; under torchrun, of this
+        process's share.
     tuned : int
         That have one now.
     failed : tuple of (str, str, str)

@@ -18,6 +18,8 @@ typedef struct {
     TorTuneSummary *summary;
     int total;
     bool ended;
+    TorTuneReport *failed;  ///< told last
+    size_t n_failed, capacity;
 } Run;
 
 /// Tunes one operator and writes its result, in whichever process.
@@ -33,11 +35,8 @@ static void work(void *user, TorTuneReport *report) {
         snprintf(report->message, sizeof report->message, "%s", toroid_last_error());
 }
 
-static bool pass_on(void *user, TorTuneReport *report) {
-    Run *r = user;
+static bool tell(Run *r, TorTuneReport *report) {
     if (report) {
-        // A worker wrote it; this process knows it now too.
-        if (report->status == TOROID_OK) tor_results_add(&report->result);
         ++*(report->status == TOROID_OK ? &r->summary->tuned : &r->summary->failed);
         report->done = r->summary->tuned + r->summary->failed;
         report->total = r->total;
@@ -45,6 +44,37 @@ static bool pass_on(void *user, TorTuneReport *report) {
     bool go_on = r->offline->report ? r->offline->report(r->offline->user, report) : true;
     if (!go_on) r->ended = true;
     return go_on;
+}
+
+/// Puts a failure off: until the end, another process may have done the operator.
+static bool put_off(Run *r, const TorTuneReport *report) {
+    if (tor_grow((void **)&r->failed, &r->capacity, r->n_failed + 1, sizeof *r->failed) !=
+        TOROID_OK)
+        return false;
+    r->failed[r->n_failed++] = *report;
+    return true;
+}
+
+static bool pass_on(void *user, TorTuneReport *report) {
+    Run *r = user;
+    // A worker wrote it; this process knows it now too.
+    if (report && report->status == TOROID_OK) tor_results_add(&report->result);
+    if (report && report->status != TOROID_OK && put_off(r, report)) return !r->ended;
+    return tell(r, report);
+}
+
+static void tell_failures(Run *r) {
+    bool valid;
+    TorTuneResult found;
+    if (r->n_failed) tor_results_read(NULL, &valid);
+    for (size_t i = 0; i < r->n_failed && !r->ended; i++) {
+        const TorTuneResult *row = &r->failed[i].result;
+        if (tor_results_find(row->op, row->params, &found))
+            r->summary->known++, r->total--;
+        else
+            tell(r, &r->failed[i]);
+    }
+    tor_free(r->failed);
 }
 
 /// The operators of this call that have no result.
@@ -91,6 +121,7 @@ static ToroidStatus tune_all(Run *r, const TorTuneTable *rows) {
         pass_on(r, &report);
     }
     tor_free(finished);
+    tell_failures(r);
     return status;
 }
 

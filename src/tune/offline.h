@@ -14,7 +14,7 @@ typedef struct {
 } TorTuneReport;
 
 /// Called by the thread that called tor_tune_offline(), also without news (NULL) when a signal
-/// came.
+/// came. Failures come last.
 /// @return false to end: what was reported is kept, what is under way is lost
 typedef bool (*TorTuneReportFn)(void *user, const TorTuneReport *report);
 
@@ -35,7 +35,7 @@ typedef struct {
 
 typedef struct {
     int listed;  ///< operators of all lists
-    int known;   ///< of this call's share: had a result before
+    int known;   ///< of this call's share: had a result before, or got one from another process
     int tuned, failed;
 } TorTuneSummary;
 

@@ -9,11 +9,19 @@
 #include "tune/results.h"
 #include "tune/untuned.h"
 
+/// As another process would.
+static void append_text(const char *name, const char *text) {
+    FILE *file = fopen(name, "a");
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
 /// In place of the tuner: the time is told by params, some operators fail, some kill the process.
 static ToroidStatus stand_in(const char *op, const char *params, TorTuneResult *best,
                              double *default_ms) {
     if (strcmp(op, "fails_f32") == 0) return tor_refuse("no kernel takes it");
     if (strcmp(op, "kills_f32") == 0) raise(SIGKILL);
+    if (strcmp(op, "late_f32") == 0 || strcmp(op, "later_f32") == 0) return tor_refuse("not now");
+    if (strcmp(op, "waits_f32") == 0) append_text(FILE_NAME, "late_f32,m=2,other,1\n");
     *best = (TorTuneResult){.mean_ms = atoi(strchr(params, '=') + 1)};
     strcpy(best->op, op);
     strcpy(best->params, params);
@@ -86,6 +94,24 @@ static void test_offline_tunes_what_was_recorded(void **state) {
     write_list(10);
     in_process(in_this_process, 0);
     assert_int_equal(rows_in_file(), 10);
+}
+
+static void done_elsewhere(int number) {
+    TorTuneSummary s = tune("list.csv", number, 0, 1);
+    CHECK(s.listed == 4 && s.known == 1 && s.tuned == 2 && s.failed == 1);
+    CHECK(n_reports == 3 && strcmp(reports[2].result.op, "later_f32") == 0);
+    CHECK(reports[2].done == 3 && reports[2].total == 3);
+    TorTuneResult found;
+    CHECK(tor_results_find("late_f32", "m=2", &found) && strcmp(found.solution, "other") == 0);
+}
+/// It failed here, and then another process wrote its row.
+static void test_what_another_process_did_is_no_failure(void **state) {
+    (void)state;
+    write_text("list.csv", "gemm_f32,m=1\nlate_f32,m=2\nlater_f32,m=3\nwaits_f32,m=4\n");
+    for (int workers = 0; workers <= 1; workers++) {
+        unlink(FILE_NAME);
+        in_process(done_elsewhere, workers);
+    }
 }
 
 static void with_failures(int number) {
@@ -220,6 +246,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_offline_tunes_what_was_recorded),
         TEST(test_no_operator_is_left_out_without_a_word),
+        TEST(test_what_another_process_did_is_no_failure),
         TEST(test_workers_have_cores_of_their_own),
         TEST(test_ranks_share_one_list_and_one_file),
         TEST(test_ranks_that_are_none),
