@@ -102,7 +102,7 @@ static int64_t item_units(const TorGemmArgs *args, int64_t nr) {
 static int64_t block_rows(const TorGemmArgs *args, int64_t l2) {
     const __typeof__(args->plan) *plan = &args->plan;
     int64_t mr = args->kernel->mr, high = TOR_MAX(8 * mr, 96),
-            rows = plan->copy_b ? 384 : TOR_MAX(TOR_MIN(l2 / 2 / (args->kc * 4), high), 2 * mr),
+            rows = plan->copy_b ? 512 : TOR_MAX(TOR_MIN(l2 / 2 / (args->kc * 4), high), 2 * mr),
             mc = tor_gemm_even_part(args->m, rows, mr);
     // Enough units for all CPUs, if the problem is large.
     int64_t enough = TOR_MIN(3 * tor_cpu_count(), 48);
