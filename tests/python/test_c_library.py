@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from c_library import CC, ROOT, install, run
 
-HEADERS = ("status", "graph", "rewrite", "compile", "backend", "tune")
+HEADERS = ("status", "graph", "provider", "rewrite", "compile", "backend", "tune")
 
 
 @pytest.fixture(scope="module")
