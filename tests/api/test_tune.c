@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "toroid/provider.h"
 #include "toroid/tune.h"
 
 static void test_settings(void **state) {
@@ -49,6 +50,34 @@ static void test_validators(void **state) {
     toroid_tune_free(NULL);
     assert_int_equal(toroid_tune_validators(NULL, &count), TOROID_INVALID);
     assert_int_equal(toroid_tune_validators(&list, NULL), TOROID_INVALID);
+}
+
+static ToroidStatus multiply(const ToroidProviderHost *host, void *user,
+                             const ToroidProduct *product) {
+    (void)user, (void)product;
+    return host->set_error(TOROID_UNSUPPORTED, "nothing at all");
+}
+
+/// Asked for by name, its version is the last validator.
+static void test_a_provider(void **state) {
+    (void)state;
+    ToroidTuneValidator *list;
+    size_t before, count;
+    const ToroidProvider provider = {
+        sizeof provider, TOROID_PROVIDER_ABI, "mine", multiply, NULL, NULL, NULL};
+    assert_int_equal(toroid_provider_register(NULL), TOROID_INVALID);
+    assert_int_equal(toroid_provider_register(&provider), TOROID_OK);
+    assert_int_equal(toroid_provider_register(&provider), TOROID_INVALID);
+    assert_string_equal(toroid_last_error(), "provider \"mine\" is registered already");
+    assert_int_equal(toroid_tune_validators(&list, &before), TOROID_OK);
+    toroid_tune_free(list);
+    assert_int_equal(toroid_tune_set("PROVIDERS", "mine"), TOROID_OK);
+    assert_int_equal(toroid_tune_validators(&list, &count), TOROID_OK);
+    assert_int_equal(count, before + 1);
+    assert_string_equal(list[count - 1].key, "PROVIDER_MINE");
+    toroid_tune_free(list);
+    assert_int_equal(toroid_tune_set("PROVIDERS", "mine,"), TOROID_INVALID);
+    assert_int_equal(toroid_tune_set("PROVIDERS", ""), TOROID_OK);
 }
 
 static void write_file(const char *name, const char *rows) {
@@ -143,9 +172,8 @@ int main(void) {
     char folder[] = "/tmp/toroid-tune-XXXXXX";
     if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_validators),
-        cmocka_unit_test(test_results),
+        cmocka_unit_test(test_settings),   cmocka_unit_test(test_validators),
+        cmocka_unit_test(test_a_provider), cmocka_unit_test(test_results),
         cmocka_unit_test(test_jobs),
     };
     int failed = cmocka_run_group_tests_name("tune", tests, NULL, NULL);
