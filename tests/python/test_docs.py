@@ -98,7 +98,7 @@ def without_other_tests_backends(monkeypatch):
     everything = toroid.backends.list
     before = set(everything(None)) - {"toroid", "toroid_debug", "toroid_reference"}
     monkeypatch.setattr(
-        toroid.backends, "list", lambda *tags: [n for n in everything(*tags) if n not in before]
+        toroid.backends, "list", lambda *a, **k: [n for n in everything(*a, **k) if n not in before]
     )
 
 
