@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a header with a hash of sources, and for Ninja what it depends on.
 
-Usage: hash_sources.py HEADER DEPFILE FILE or FOLDER ...
+Usage: hash_sources.py MACRO HEADER DEPFILE FILE or FOLDER ...
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-SUFFIXES = {".c", ".h", ".inc", ".build"}
+SUFFIXES = {".c", ".h", ".inc", ".build", ".py"}
 
 
 def sources_in(place: Path) -> list[Path]:
@@ -19,13 +19,13 @@ def sources_in(place: Path) -> list[Path]:
     return sorted(path for path in found if path.suffix in SUFFIXES)
 
 
-def main(header: str, depfile: str, *places: str) -> None:
+def main(macro: str, header: str, depfile: str, *places: str) -> None:
     """Write both files."""
     sources = [path for place in places for path in sources_in(Path(place))]
     together = hashlib.sha256()
     for path in sources:
         together.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    Path(header).write_text(f'#define TOR_KERNEL_SOURCES "{together.hexdigest()[:32]}"\n')
+    Path(header).write_text(f'#define {macro} "{together.hexdigest()[:32]}"\n')
     Path(depfile).write_text(f"{header}: {' '.join(map(str, sources))}\n")
 
 

@@ -3,6 +3,7 @@
 
 #include "backend/internal.h"
 #include "base/log.h"
+#include "graph/save.h"
 #include "passes/passes.h"
 
 /// For the oracle only what a graph needs to be planned: an error of any other pass then shows as a
@@ -119,9 +120,24 @@ static ToroidStatus build_plans(TorExecutable *exe) {
     return TOROID_OK;
 }
 
+/// The graph in place of which a later process would have its bytes.
+static ToroidStatus save_and_load(TorGraph **graph) {
+    char *bytes;
+    size_t count;
+    TorGraph *loaded;
+    TOR_TRY(tor_graph_save(*graph, &bytes, &count));
+    ToroidStatus status = tor_graph_load(&loaded, bytes, count);
+    tor_free(bytes);
+    TOR_TRY(status);
+    tor_graph_destroy(graph);
+    *graph = loaded;
+    return TOROID_OK;
+}
+
 static ToroidStatus compile(TorExecutable *exe) {
+    if (!exe->g->output) return tor_invalid("compile: the graph has no outputs");
+    if (tor_passes_verify()) TOR_TRY(save_and_load(&exe->g));
     TorGraph *g = exe->g;
-    if (!g->output) return tor_invalid("compile: the graph has no outputs");
     exe->n_inputs = g->n_inputs;
     TOR_TRY(tor_table_create(&exe->before, g));
     for (uint32_t i = 0; i < g->n_inputs; i++)

@@ -257,6 +257,9 @@ ToroidStatus tor_program_verify(const TorProgram *p) {
         if (p->output_row[i] && !p->n_reductions)
             return tor_invalid("out%d is one element a row, but nothing is reduced", i);
     }
+    for (int i = 0; i < p->n_imms; i++)
+        if ((unsigned)p->imm[i].dtype >= TOR_DTYPE_COUNT)
+            return tor_invalid("immediate %d has an unknown type", i);
     int instr = 0, reduction = 0;
     for (int stage = 0; stage < p->n_stages; stage++) {
         for (; instr < p->n_instrs && p->instr[instr].stage == stage; instr++)

@@ -14,6 +14,12 @@ const char *tor_attr_name(TorAttrKey key) {
     return (size_t)key < TOR_COUNT_OF(names) ? names[key] : "?";
 }
 
+unsigned tor_attr_keys(void) {
+#define X(name) +1
+    return 0 TOR_ATTRS(X);
+#undef X
+}
+
 const TorAttr *tor_attr(const TorNode *node, TorAttrKey key) {
     for (int i = 0; i < node->n_attrs; ++i)
         if (node->attrs[i].key == key) return &node->attrs[i];

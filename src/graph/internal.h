@@ -17,6 +17,9 @@ struct TorIntTable {
 };
 
 void tor_int_table_free(TorGraph *g);
+/// Puts the next integer into the table as it stood in another's.
+/// @return TOROID_INVALID if it is there already
+ToroidStatus tor_int_restore(TorGraph *g, const TorInt *x, bool nonneg);
 
 // ---------------------------------------------------------------- lists
 
@@ -85,6 +88,7 @@ ToroidStatus tor_dims_broadcast(TorGraph *g, const TorDim *dims, int n, TorDim *
 // ---------------------------------------------------------------- attributes and text
 
 const char *tor_attr_name(TorAttrKey key);
+unsigned tor_attr_keys(void);  ///< how many there are
 ToroidStatus tor_attrs_copy(TorGraph *g, TorNode *node, const TorAttr *attrs, int n);
 
 /// By content. `weak` numbers compare by bits, so -0.0 is not 0.0 and a NaN equals itself.

@@ -82,6 +82,13 @@ static TorDim intern(TorGraph *g, TorIntOp op, uint32_t a, uint32_t b, int64_t v
     return t->count++;
 }
 
+ToroidStatus tor_int_restore(TorGraph *g, const TorInt *x, bool nonneg) {
+    uint32_t next = tor_int_count(g);
+    TorDim dim = intern(g, x->op, x->a, x->b, x->value, nonneg);
+    if (dim == TOR_NO_DIM) return tor_no_memory();
+    return dim == next ? TOROID_OK : tor_invalid("integer %u is integer %u again", next, dim);
+}
+
 TorDim tor_int_const(TorGraph *g, int64_t value) {
     return intern(g, TOR_INT_const, 0, 0, value, value >= 0);
 }

@@ -27,7 +27,7 @@ static const Pass *find(const char *name) {
     return NULL;
 }
 
-static bool verifies(void) {
+bool tor_passes_verify(void) {
     const char *text = getenv("TOROID_VERIFY");
 #ifndef __OPTIMIZE__  // a debug build
     return !text || strcmp(text, "0") != 0;
@@ -101,7 +101,7 @@ ToroidStatus tor_passes_run(TorGraph *g, const char *const *names, int count) {
     for (int i = 0; i < count; ++i)
         if (!find(names[i])) return tor_invalid("there is no pass \"%s\"", names[i]);
     TOR_TRY(check_skipped());
-    const bool verify = verifies();
+    const bool verify = tor_passes_verify();
     for (int i = 0; i < count; ++i)
         if (!tor_pass_skipped(names[i])) TOR_TRY(run_one(g, find(names[i]), verify));
     return TOROID_OK;

@@ -37,8 +37,11 @@ typedef ToroidStatus TorPassFn(TorGraph *g);
 TOR_PASSES(X)
 #undef X
 
-/// Runs passes by name, in order. Logs each one's time at level 2. With TOROID_VERIFY=1 in the
-/// environment, and in debug builds, verifies the graph after each. Passes that TOROID_SKIP_PASS in
+/// Whether graphs are to be checked: TOROID_VERIFY in the environment, else true in debug builds.
+bool tor_passes_verify(void);
+
+/// Runs passes by name, in order. Logs each one's time at level 2. With tor_passes_verify(),
+/// verifies the graph after each. Passes that TOROID_SKIP_PASS in
 /// the environment names (with commas between) are left out.
 /// @return TOROID_INVALID for a name that is no pass, or one in TOROID_SKIP_PASS that is none or is
 ///     required, before any has run
