@@ -127,6 +127,7 @@ PyMODINIT_FUNC PyInit__core(void) {
         tor_py_graph_init(module) < 0 || tor_py_executable_init(module) < 0 ||
         tor_py_profile_init(module) < 0 ||
         PyModule_AddFunctions(module, tor_py_registry_methods) < 0 ||
+        PyModule_AddFunctions(module, tor_py_saved_methods) < 0 ||
         PyModule_AddFunctions(module, tor_py_tunable_methods) < 0) {
         Py_DECREF(module);
         return NULL;

@@ -172,6 +172,10 @@ extern PyMethodDef tor_py_registry_methods[];
 /// What backend_resolve() gave; NULL with an exception set for any other object.
 const ToroidBackend *tor_py_backend(PyObject *object);
 
+// ---------------------------------------------------------------- saved graphs (saved.c)
+
+extern PyMethodDef tor_py_saved_methods[];
+
 // ---------------------------------------------------------------- the tuner (tunable.c)
 
 extern PyMethodDef tor_py_tunable_methods[];

@@ -243,6 +243,10 @@ static PyMethodDef methods[] = {
      "returned: Values, Ints, ints and None. layouts: for each None, ('strides', [...]) or "
      "('order', [...]).\n"
      "writes: (Value, number of the input that it is written to)."},
+    {"to_bytes", tor_py_graph_to_bytes, METH_NOARGS,
+     "to_bytes() -> (bytes, list)\n\nThe graph, and what it returns, for from_bytes()."},
+    {"from_bytes", tor_py_graph_from_bytes, METH_VARARGS | METH_CLASS,
+     "from_bytes(bytes, returns) -> Graph\n\nOnly what the same build wrote; ready to compile."},
     {"text", text, METH_NOARGS, "text() -> str\n\nThe graph as a table."},
     {"compile", (PyCFunction)(void (*)(void))compile, METH_VARARGS | METH_KEYWORDS,
      "compile(callables, constants, threads=0, freeze=True, reference=False, precision='f32', "

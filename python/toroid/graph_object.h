@@ -17,5 +17,8 @@ int tor_py_parse_dtype(const char *name, TorDtype *out);
 // Methods of the type (graph_outputs.c).
 PyObject *tor_py_graph_external(PyObject *object, PyObject *args);
 PyObject *tor_py_graph_set_outputs(PyObject *object, PyObject *args);
+// (saved.c)
+PyObject *tor_py_graph_to_bytes(PyObject *object, PyObject *ignored);
+PyObject *tor_py_graph_from_bytes(PyObject *type, PyObject *args);
 
 #endif

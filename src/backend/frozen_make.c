@@ -102,7 +102,8 @@ static void find_files(const void *args, int64_t begin, int64_t end, void *scrat
         Missing *m = &work->missing[i];
         if (!is_stored(m)) continue;
         m->content = content_of(m);
-        m->stored = tor_store_find(m->content, m->call->exe->prologue_bytes[m->result]);
+        m->stored =
+            tor_store_find(TOR_STORE_WEIGHTS, m->content, m->call->exe->prologue_bytes[m->result]);
         m->found = m->stored.data != NULL;
         if (m->found) release_after(work, (size_t)i);
     }
@@ -143,7 +144,8 @@ static ToroidStatus make(Missing *m, TorFrozenEntry **out) {
             return status;
         }
         if (is_stored(m)) {
-            TorStored stored = tor_store_put(m->content, tor_frozen_data(*out), bytes);
+            TorStored stored =
+                tor_store_put(TOR_STORE_WEIGHTS, m->content, tor_frozen_data(*out), bytes);
             if (stored.data) tor_frozen_replace(*out, &stored);
         }
     }

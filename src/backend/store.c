@@ -21,7 +21,6 @@
 #include "base/log.h"
 
 #define PATH_BYTES 4096
-#define SUFFIX ".weights"
 #define PART ".part"
 #define DEFAULT_LIMIT ((uint64_t)8 << 30)
 
@@ -34,6 +33,8 @@ typedef struct {
 } Header;
 
 enum { HEADER_BYTES = 4096 };
+static const char *const suffixes[] = {
+    [TOR_STORE_WEIGHTS] = ".weights", [TOR_STORE_GRAPH] = ".graph"};
 static const char magic[8] = "TOROID1";
 
 // ---------------------------------------------------------------- content
@@ -73,10 +74,10 @@ static void tell(const char *what, const char *path, int error) {
                 strerror(error));
 }
 
-static bool file_path(char *path, TorContentKey key) {
+static bool file_path(char *path, TorStoreKind kind, TorContentKey key) {
     const char *dir = folder();
-    int n = dir ? snprintf(path, PATH_BYTES, "%s/%016" PRIx64 "%016" PRIx64 SUFFIX, dir,
-                           key.half[1], key.half[0])
+    int n = dir ? snprintf(path, PATH_BYTES, "%s/%016" PRIx64 "%016" PRIx64 "%s", dir, key.half[1],
+                           key.half[0], suffixes[kind])
                 : -1;
     return n > 0 && n < PATH_BYTES;
 }
@@ -111,17 +112,29 @@ void tor_store_unmap(TorStored *stored) {
     *stored = (TorStored){0};
 }
 
-TorStored tor_store_find(TorContentKey key, size_t bytes) {
+/// Could nobody but this user and root have written it?
+static bool is_ours(const struct stat *info) {
+    return (info->st_uid == geteuid() || info->st_uid == 0) && !(info->st_mode & 0022);
+}
+
+TorStored tor_store_find(TorStoreKind kind, TorContentKey key, size_t bytes) {
     char path[PATH_BYTES];
-    if (!file_path(path, key)) return (TorStored){0};
+    if (!file_path(path, kind, key)) return (TorStored){0};
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);  // a pipe would wait
     if (file < 0) {
         if (errno != ENOENT) tell("open", path, errno);
         return (TorStored){0};
     }
     struct stat info;
-    bool whole = fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
-                 (uint64_t)info.st_size == HEADER_BYTES + (uint64_t)bytes;
+    bool whole =
+        fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= (off_t)HEADER_BYTES;
+    if (whole && kind == TOR_STORE_GRAPH && !is_ours(&info)) {
+        tor_log(0, "%s is not read: another user can write it", path);
+        close(file);
+        return (TorStored){0};
+    }
+    if (whole && bytes == TOR_STORE_ANY) bytes = (size_t)info.st_size - HEADER_BYTES;
+    whole = whole && (uint64_t)info.st_size == HEADER_BYTES + (uint64_t)bytes;
     TorStored s = whole ? map_file(file, bytes) : (TorStored){0};
     close(file);
     if (s.data) {
@@ -149,10 +162,10 @@ static bool write_file(int file, TorContentKey key, const void *data, size_t byt
     return tor_write_all(file, page, sizeof page) && tor_write_all(file, data, bytes);
 }
 
-TorStored tor_store_put(TorContentKey key, const void *data, size_t bytes) {
+TorStored tor_store_put(TorStoreKind kind, TorContentKey key, const void *data, size_t bytes) {
     char path[PATH_BYTES], part[PATH_BYTES + 32];
     TorStored s = {0};
-    if (!file_path(path, key) || !make_folder()) return s;
+    if (!file_path(path, kind, key) || !make_folder()) return s;
     static _Atomic uint32_t parts;
     snprintf(part, sizeof part, "%s.%ld.%u" PART, path, (long)getpid(),
              atomic_fetch_add(&parts, 1));
@@ -212,6 +225,12 @@ static bool ends_in(const char *name, const char *suffix) {
     return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
+static bool is_kept(const char *name) {
+    for (size_t i = 0; i < TOR_COUNT_OF(suffixes); i++)
+        if (ends_in(name, suffixes[i])) return true;
+    return false;
+}
+
 /// Our files; parts that a dead writer left an hour ago are removed on the way.
 static Entry *list_files(DIR *dir, size_t *count) {
     Entry *entries = NULL;
@@ -221,7 +240,7 @@ static Entry *list_files(DIR *dir, size_t *count) {
     while ((item = readdir(dir))) {
         struct stat info;
         bool part = ends_in(item->d_name, PART);
-        if ((!part && !ends_in(item->d_name, SUFFIX)) ||
+        if ((!part && !is_kept(item->d_name)) ||
             fstatat(dirfd(dir), item->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(info.st_mode))
             continue;
