@@ -20,6 +20,9 @@ from toroid import _core, _kept
 #: What a compiler for AOTAutograd is: graph and example inputs to a boxed callable.
 Compiler = Callable[[GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
 
+#: What a compiler returns: a callable of one list of inputs, which it may empty.
+Boxed = Callable[[list[Any]], Any]
+
 
 @functools.cache
 def attach() -> None:
@@ -99,6 +102,7 @@ def run_aot(
     inference: Compiler,
     partition: Callable[..., Any] | None = None,
     decompositions: Callable[[], Mapping[Any, Any]] | None = None,
+    cache: contextlib.AbstractContextManager[None] | None = None,
 ) -> Callable[..., Any]:
     """Capture through AOTAutograd, with the compilers given for each kind of graph.
 
@@ -108,6 +112,8 @@ def run_aot(
         Splits the joint graph; by default all that forward computes is kept for backward.
     decompositions : callable, optional
         Gives PyTorch's table; by default `native_decompositions`.
+    cache : context manager, optional
+        Within it AOTAutograd keeps what it makes; the compilers are `toroid._aot_cache.compiler`'s.
     """
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch import config
@@ -115,8 +121,9 @@ def run_aot(
     count = len(example_inputs)
     kept = remove_known_floats(gm)
     # The cache wants results that it can serialise.
+    without = config.patch(force_autograd_cache=False, enable_autograd_cache=False)
     with (
-        config.patch(force_autograd_cache=False, enable_autograd_cache=False),
+        cache or without,
         _no_restart_for_floats(),
         _kept.whole(),
     ):
@@ -149,7 +156,7 @@ def run_aot(
 # few others, and so halves the time to the first result. Guards are the same.
 
 
-def _is_python_float(node: torch.fx.Node) -> bool:
+def is_python_float(node: torch.fx.Node) -> bool:
     arg = node.meta.get("grapharg")
     return getattr(arg, "pass_arg_as_tensor", False) and not getattr(arg, "is_tensor", True)
 
@@ -167,7 +174,7 @@ def remove_known_floats(gm: GraphModule) -> list[int]:
     for i, place in enumerate(gm.graph.find_nodes(op="placeholder")):
         items = {user: known_number(user.meta.get("example_value")) for user in place.users}
         if (
-            not _is_python_float(place)
+            not is_python_float(place)
             or any(user.target != "item" for user in items)
             or None in items.values()
         ):

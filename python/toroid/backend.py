@@ -15,7 +15,8 @@ from torch.fx import GraphModule
 
 from toroid import _core, _torch
 from toroid.compilers import REFUSALS, Compiler, Job, Native
-from toroid.options import parse
+from toroid.lower import Lowered
+from toroid.options import Options, parse
 from toroid.report import GraphReport, publish
 
 log = logging.getLogger("toroid")
@@ -103,7 +104,9 @@ def initialise() -> None:
 
 for _function in (toroid, toroid_debug, toroid_reference):
     _function._dynamo_backend_init = initialise
-    _function._toroid_compiler = Native(_function.__name__, _core.backend_find(_function.__name__))
+    _function._toroid_compiler = Native(
+        _function.__name__, _core.backend_find(_function.__name__), keeps=True
+    )
 
 _TOROID = Recipe(toroid._toroid_compiler)
 _DEBUG = Recipe(toroid_debug._toroid_compiler)
@@ -157,16 +160,38 @@ def _run(
     checked = parse(mode, options if recipe.compiler.native else None, name)
     job = Job(checked, options or {})
     breaks = getattr(gm, "compile_subgraph_reason", None)
-    compiler = functools.partial(compile_graph, compiler=recipe.compiler, job=job, breaks=breaks)
+    of_model = {"compiler": recipe.compiler, "breaks": breaks}
+    compiler = functools.partial(compile_graph, **of_model)
+    session = None
+    if _keeps(recipe):
+        from toroid import saved
+
+        finish = functools.partial(finish_graph, job=job, **of_model)
+        session = saved.Session(recipe.compiler, job, compiler, finish)
     return _torch.run_aot(
         gm,
         example_inputs,
-        forward=functools.partial(compiler, kind="forward"),
-        backward=functools.partial(compiler, kind="backward"),
-        inference=functools.partial(compiler, kind="inference"),
+        **(session.compilers() if session else _of_kinds(functools.partial(compiler, job=job))),
         partition=recipe.partition,
         decompositions=recipe.decompositions,
+        cache=session.keeping() if session else None,
     )
+
+
+def _of_kinds(compiler: Callable[..., Any]) -> dict[str, Any]:
+    return {k: functools.partial(compiler, kind=k) for k in ("forward", "backward", "inference")}
+
+
+def _keeps(recipe: Recipe) -> bool:
+    """Whether a later process may take what this recipe compiles as known."""
+    ours = getattr(recipe.compiler, "keeps", False)
+    if not _core.store_enabled() or not ours or recipe.partition or recipe.decompositions:
+        return False
+    try:
+        from toroid import _aot_cache
+    except (ImportError, AttributeError):  # another PyTorch
+        return False
+    return _aot_cache.usable()
 
 
 def compile_graph(
@@ -192,18 +217,34 @@ def compile_graph(
         if options.strict and report.externals:
             raise
         report.fallback = str(error)
-    publish(report)
-    if options.verbose:
-        log.warning("%s", report)
-    elif not options.strict:
-        _warn(report)
-    _torch.publish_artifacts(f"toroid_{kind}", report.artifacts)
+    _tell(report, options)
     if run is None:
         if options.strict:
             raise _core.Unsupported(report.reasons())
         run = _torch.eager(gm)
     # The backward is wrapped by PyTorch in a way that only keeps what is in a function's __dict__.
     return _torch.boxed(run) if kind == "backward" else run
+
+
+def finish_graph(
+    lowered: Lowered, *, compiler: Native, job: Job, kind: str, breaks: Any = None
+) -> Callable[[list[Any]], Any]:
+    """`compile_graph` of a graph that an earlier process lowered and compiled."""
+    report = GraphReport(kind=kind, graph_break=breaks)
+    run = compiler.finish(lowered, job, report)
+    log.info("%s graph: found in TOROID_CACHE_DIR, compiled by %s", kind, report.backend)
+    _tell(report, job.options)
+    return _torch.boxed(run) if kind == "backward" else run
+
+
+def _tell(report: GraphReport, options: Options) -> None:
+    """All who want to know what became of a graph."""
+    publish(report)
+    if options.verbose:
+        log.warning("%s", report)
+    elif not options.strict:
+        _warn(report)
+    _torch.publish_artifacts(f"toroid_{report.kind}", report.artifacts)
 
 
 _warned: set[str] = set()

@@ -14,14 +14,12 @@ from typing import Any, Protocol
 from torch.fx import GraphModule
 
 from toroid import _core, _torch
-from toroid.lower import NotLowerable, lower
+from toroid.lower import Lowered, NotLowerable, lower
 from toroid.options import Options, ambient_precision
 from toroid.report import GraphReport
 
 #: What a compiler raises to leave a graph to another.
 REFUSALS = (NotLowerable, _core.Unsupported)
-
-Boxed = Callable[[list[Any]], Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,10 +32,13 @@ class Job:
         Checked.
     given : mapping
         Options as they came, for Python callables.
+    lowered : callable, optional
+        Gets each lowered graph before it is compiled.
     """
 
     options: Options
     given: Mapping[str, Any]
+    lowered: Callable[[Lowered], None] | None = None
 
 
 class Compiler(Protocol):
@@ -55,16 +56,27 @@ class Compiler(Protocol):
 
     def compile(
         self, gm: GraphModule, example_inputs: Sequence[Any], job: Job, report: GraphReport
-    ) -> Boxed:
+    ) -> _torch.Boxed:
         """Compile one graph of the kind ``report.kind`` and say in `report` who did it."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Native:
-    """A backend of the table in C."""
+    """A backend of the table in C.
+
+    Attributes
+    ----------
+    name : str
+        In the table.
+    handle : object
+        What `toroid._core` knows it by.
+    keeps : bool
+        It is part of this build, so that a later process may take a graph it compiled as known.
+    """
 
     name: str
     handle: Any
+    keeps: bool = False
     native = True
 
     def initialise(self) -> None:
@@ -76,10 +88,16 @@ class Native:
 
     def compile(
         self, gm: GraphModule, example_inputs: Sequence[Any], job: Job, report: GraphReport
-    ) -> Boxed:
+    ) -> _torch.Boxed:
+        unfrozen = report.kind == "backward" or not job.options.freeze
+        lowered = lower(gm, set() if unfrozen else _torch.static_inputs())
+        if job.lowered:
+            job.lowered(lowered)
+        return self.finish(lowered, job, report)
+
+    def finish(self, lowered: Lowered, job: Job, report: GraphReport) -> _torch.Boxed:
+        """Compile a graph that is lowered already."""
         options, kind = job.options, report.kind
-        frozen = set() if kind == "backward" or not options.freeze else _torch.static_inputs()
-        lowered = lower(gm, frozen)
         report.externals = lowered.externals
         if options.strict and lowered.externals:
             raise _core.Unsupported(report.reasons())
@@ -124,7 +142,7 @@ class Python:
 
     def compile(
         self, gm: GraphModule, example_inputs: Sequence[Any], job: Job, report: GraphReport
-    ) -> Boxed:
+    ) -> _torch.Boxed:
         more = {"options": dict(job.given)} if job.given and self.takes_options else {}
         try:
             # A compiler may change its graph and then not do it.
@@ -158,7 +176,7 @@ class InOrder:
 
     def compile(
         self, gm: GraphModule, example_inputs: Sequence[Any], job: Job, report: GraphReport
-    ) -> Boxed:
+    ) -> _torch.Boxed:
         reasons = []
         failure = None
         for member in self.members:
@@ -195,7 +213,7 @@ class ByKind:
 
     def compile(
         self, gm: GraphModule, example_inputs: Sequence[Any], job: Job, report: GraphReport
-    ) -> Boxed:
+    ) -> _torch.Boxed:
         return self.kinds[report.kind].compile(gm, example_inputs, job, report)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -98,13 +98,47 @@ def _has_own_places(tensor: torch.Tensor) -> bool:
     return True
 
 
+@dataclasses.dataclass(frozen=True)
+class Calls:
+    """Calls in order, bound to the structure of their arguments.
+
+    Attributes
+    ----------
+    steps : list
+        Target, positional and named arguments of each, with `Slot` where a value goes.
+    layouts : list
+        Numbers of the tensors that eager has in another order, and how.
+    picks : list
+        Which items of the last result to return, and their dtypes; None stands for the result
+        itself.
+    """
+
+    steps: list[tuple[Any, tuple[Any, ...], dict[str, Any]]]
+    layouts: list[tuple[int, Layout]]
+    picks: list[tuple[int | None, torch.dtype | None]]
+
+    def __call__(
+        self, given: Sequence[torch.Tensor], numbers: Sequence[int]
+    ) -> tuple[torch.Tensor, ...]:
+        values = [*given, *numbers]
+        with torch.no_grad():
+            for i, layout in self.layouts:
+                values[i] = layout.apply(values[i])
+            for target, args, kwargs in self.steps:
+                result = target(*_fill(args, values), **_fill(kwargs, values))
+                # What is returned is copied.
+                values.append(_torch.wait_for(result) if _torch.is_collective(target) else result)
+            last = values[-1]
+            return tuple(_plain(last if i is None else last[i], dtype) for i, dtype in self.picks)
+
+
 def make_callable(
     nodes: Sequence[Node],
     tensors: Sequence[Node],
     ints: Sequence[Node],
     constants: Mapping[Node, Any],
     picks: Sequence[tuple[int | None, torch.dtype | None]],
-) -> Callable[[Sequence[torch.Tensor], Sequence[int]], tuple[torch.Tensor, ...]]:
+) -> Calls:
     """Bind calls to the structure of their arguments; the graph they come from is not kept.
 
     Parameters
@@ -116,26 +150,11 @@ def make_callable(
     constants : mapping of Node to object
         Other values: submodules of higher-order ops, known numbers.
     picks : sequence
-        Which items of the last result to return, and their dtypes; None stands for the result
-        itself.
+        See `Calls`.
     """
     layouts = [(i, layout) for i, n in enumerate(tensors) if (layout := Layout.of(n.meta["val"]))]
     places = {node: Slot(i) for i, node in enumerate([*tensors, *ints])}
     places |= {node: Slot(len(places) + i) for i, node in enumerate(nodes)}
     place = {**places, **constants}.__getitem__
-    collectives = {n.target for n in nodes if _torch.is_collective(n.target)}
-    steps = [(n.target, map_arg(n.args, place), map_arg(n.kwargs, place)) for n in nodes]
-
-    def call(given: Sequence[torch.Tensor], numbers: Sequence[int]) -> tuple[torch.Tensor, ...]:
-        values = [*given, *numbers]
-        with torch.no_grad():
-            for i, layout in layouts:
-                values[i] = layout.apply(values[i])
-            for target, args, kwargs in steps:
-                result = target(*_fill(args, values), **_fill(kwargs, values))
-                # What is returned is copied.
-                values.append(_torch.wait_for(result) if target in collectives else result)
-            last = values[-1]
-            return tuple(_plain(last if i is None else last[i], dtype) for i, dtype in picks)
-
-    return call
+    steps = [(n.target, map_arg(n.args, place), dict(map_arg(n.kwargs, place))) for n in nodes]
+    return Calls(steps, layouts, list(picks))
