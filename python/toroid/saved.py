@@ -106,6 +106,7 @@ class Session:
         self._compile = compile
         self._finish = finish
         self._data: bytes | None = None
+        self._tokens = False
         options = dataclasses.asdict(job.options)
         self.key = repr(
             (
@@ -119,6 +120,9 @@ class Session:
 
     def _note(self, lowered: Lowered) -> None:
         try:
+            if self._tokens:
+                # AOTAutograd passes them by a wrapper that it does not put round what it loads.
+                raise NotKept("side effects in order")
             self._data = dump(lowered)
         except NotKept as reason:
             log.log(
@@ -132,6 +136,7 @@ class Session:
     ) -> _aot_cache.Output:
         """Compile a graph that is not there yet."""
         self._data = None
+        self._tokens = any(_torch.is_effect(node.target) for node in gm.graph.nodes)
         run = self._compile(gm, example_inputs, job=self._job, kind=kind)
         return _aot_cache.Output(kind, run, self._data)
 

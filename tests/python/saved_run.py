@@ -166,6 +166,20 @@ def random_numbers() -> Any:
 
 
 @case
+def side_effects() -> Any:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.inv(x) * 2  # its check is a call that returns nothing
+
+    x, call = torch.eye(3).mul_(4).requires_grad_(), compiled(model)
+    same(call, model, x)
+    call(x).sum().backward()
+    try:
+        call(torch.zeros(3, 3))
+    except torch.linalg.LinAlgError as error:
+        return "singular" in str(error)
+
+
+@case
 def constants() -> Any:
     def model(x: torch.Tensor) -> torch.Tensor:
         return x * torch.tensor([1.5, -0.0, float("inf")]) + torch.tensor(3)

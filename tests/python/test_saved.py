@@ -18,7 +18,7 @@ from toroid import _core
 
 PROGRAM = Path(saved_run.__file__)
 #: Cases of which a later process can take nothing.
-NEVER = {"strict_refuses", "whole_graph_by_pytorch", "higher_order", "aot"}
+NEVER = {"strict_refuses", "whole_graph_by_pytorch", "higher_order", "side_effects", "aot"}
 
 
 def start(folder, *names):
