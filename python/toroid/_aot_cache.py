@@ -9,8 +9,8 @@ used as it is. Two things are replaced while a backend of Toroid compiles:
   what else decides about Toroid's graphs in place of what decides about Inductor's.
 - The files, which are those of TOROID_CACHE_DIR: checked, and limited in size.
 
-Tried on 2.13. Where a name is missing, importing this fails or `usable` says so, and nothing is
-kept.
+With another PyTorch than those that this was tried on, nothing is kept: what is replaced is
+nobody's interface, and an entry that is not whole is worse than none.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from toroid import _core, _torch
 
 log = logging.getLogger("toroid")
 
+_TRIED = ("2.13.", "2.14.")
 #: Entries of one key that differ in what they guard of symbolic sizes.
 _MOST = 8
 #: Libraries whose ops are PyTorch's own: nobody's edit of a source file changes what they mean.
@@ -99,13 +100,9 @@ _CONFIG = {
 
 
 def usable() -> bool:
-    """Whether this PyTorch has what is replaced, and the caller leaves its caches alone."""
-    store = autograd_cache.AOTAutogradCache
+    """Whether this PyTorch is one that was tried, and the caller leaves its caches alone."""
     return (
-        all(hasattr(config, name) for name in _CONFIG)
-        and hasattr(autograd_cache, "autograd_cache_key")
-        and hasattr(store, "iterate_over_candidates")
-        and hasattr(store, "_write_to_local_cache")
+        torch.__version__.startswith(_TRIED)
         # Whoever asks for one of these has an own idea of what is kept.
         and not torch.compiler.config.force_disable_caches
         and not config.bypass_autograd_cache_key
@@ -177,15 +174,19 @@ def _write(key: str, content: bytes) -> None:
 
 
 def _key(
-    gm: GraphModule, example_inputs: Sequence[Any], aot_config: Any, extra: Any = None
+    gm: GraphModule, example_inputs: Sequence[Any], aot_config: Any, extra: Any = None, *more: Any
 ) -> tuple[str, list[str]]:
-    """In place of `autograd_cache.autograd_cache_key`."""
+    """In place of `autograd_cache.autograd_cache_key`.
+
+    2.14 has one argument more, which its details hash.
+    """
     reason = _unsafe(gm) or _unsafe_inputs(example_inputs) or _unsafe_surroundings()
     if reason is not None:
         raise autograd_cache.BypassAOTAutogradCache(reason)
     with autograd_cache.sanitize_gm_for_cache(gm):
         autograd_cache.check_cacheable(gm)
-        return _Pickler(gm).get_hash(_Details(gm, example_inputs, aot_config, {})), []
+        details = _Details(gm, example_inputs, aot_config, {}, *more)
+        return _Pickler(gm).get_hash(details), []
 
 
 class _Pickler(autograd_cache.AOTAutogradCachePickler):

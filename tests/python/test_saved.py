@@ -182,6 +182,11 @@ def test_pytorch_s_switch(folder):
     assert not folder.exists()
 
 
+def test_another_pytorch(folder, monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.99.0")
+    assert counts(saved_run.plain) == {}
+
+
 def test_without_a_folder(monkeypatch):
     monkeypatch.delenv("TOROID_CACHE_DIR", raising=False)
     assert counts(saved_run.training) == {}
