@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/cpu.h"
+#include "conv_layers.h"
 #include "harness.h"
 #include "kernels/conv/contract.h"
 
@@ -68,7 +69,7 @@ static void set_strides(Problem *p, Layout x, Layout y) {
     p->w_count = a->groups * c * o * taps;
 }
 
-enum { NO_EPILOGUE, RESIDUAL, RELU, BOUNDS, SUM_BOUNDS, SILU, EPILOGUES };
+enum { NO_EPILOGUE, RESIDUAL, RELU, BOUNDS, SUM_BOUNDS, SILU, SUM_SIGMOID, GATE, EPILOGUES };
 
 // clang-format off
 #define INSTR(fn, to, ...) \
@@ -83,7 +84,7 @@ enum { NO_EPILOGUE, RESIDUAL, RELU, BOUNDS, SUM_BOUNDS, SILU, EPILOGUES };
      .imm = {{TOR_float32, {.f = -1.5}}, {TOR_float32, {.f = 6}}}, .instr = {__VA_ARGS__}}
 // clang-format on
 
-/// What register tiles do (the first four), and what goes through scratch.
+/// What register tiles do, and a last one that goes through scratch.
 static const TorProgram programs[EPILOGUES] = {
     [RESIDUAL] = PROGRAM(2, 2, INSTR(add, REG, ACC, ADDEND), INSTR(relu, OUTPUT, SO_FAR)),
     [RELU] = PROGRAM(1, 1, INSTR(relu, OUTPUT, ACC)),
@@ -92,6 +93,8 @@ static const TorProgram programs[EPILOGUES] = {
     [SUM_BOUNDS] =
         PROGRAM(2, 2, INSTR(add, REG, ADDEND, ACC), INSTR(minimum, OUTPUT, SO_FAR, BOUND(1))),
     [SILU] = PROGRAM(1, 1, INSTR(silu, OUTPUT, ACC)),
+    [SUM_SIGMOID] = PROGRAM(2, 2, INSTR(add, REG, ACC, ADDEND), INSTR(sigmoid, OUTPUT, SO_FAR)),
+    [GATE] = PROGRAM(2, 2, INSTR(silu, REG, ACC), INSTR(mul, OUTPUT, SO_FAR, ADDEND)),
 };
 
 static void pack(Problem *p, float **packed) {
@@ -174,7 +177,7 @@ static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias
     tor_conv_run(a, 0, a->items, scratch);
     double products =
         2 + (double)(a->in_channels / a->groups * a->kernel[0] * a->kernel[1] * a->kernel[2]);
-    bool exact = fill == TOR_FILL_EXACT && program != SILU;
+    bool exact = fill == TOR_FILL_EXACT && program < SILU;
     double tolerance = exact ? 0 : 4e-7 * products;
     tor_check_compare(TOR_float32, got, want, p->y_count, exact ? 0 : 1e-6,
                       TOR_MIN(tolerance, 1e-4));
@@ -322,31 +325,35 @@ static void specials(void) {
 }
 
 /// Which epilogues register tiles apply, and with which bounds.
-static void clamps(void) {
-    tor_check_case("clamps");
+static void register_epilogues(void) {
+    tor_check_case("register epilogues");
     static const TorProgram refused[] = {
         PROGRAM(2, 2, INSTR(relu, REG, ACC), INSTR(add, OUTPUT, SO_FAR, ADDEND)),
         PROGRAM(2, 1, INSTR(maximum, OUTPUT, ACC, ADDEND)),
         PROGRAM(1, 1, INSTR(add, OUTPUT, ACC, ACC)),
         PROGRAM(1, 1, INSTR(add, OUTPUT, ACC, BOUND(0))),
         PROGRAM(1, 1, INSTR(fmax, OUTPUT, ACC, BOUND(0))),
+        PROGRAM(2, 1, INSTR(silu, OUTPUT, ADDEND)),
+        PROGRAM(1, 2, INSTR(silu, REG, ACC), INSTR(relu, OUTPUT, SO_FAR)),
         PROGRAM(2, 2, INSTR(relu, REG, ACC), INSTR(add, OUTPUT, ACC, ADDEND)),
     };
     static const struct {
         int add;
         float low, high;
-    } want[] = {[RESIDUAL] = {1, 0, INFINITY},
-                [RELU] = {0, 0, INFINITY},
-                [BOUNDS] = {0, -1.5f, 6},
-                [SUM_BOUNDS] = {1, -INFINITY, 6}};
-    TorClampEpilogue got;
-    for (int i = RESIDUAL; i < SILU; i++) {
-        TOR_CHECK(tor_epilogue_clamps(&programs[i], &got));
+        bool fn;
+    } want[] = {
+        [RESIDUAL] = {1, 0, INFINITY, false},    [RELU] = {0, 0, INFINITY, false},
+        [BOUNDS] = {0, -1.5f, 6, false},         [SUM_BOUNDS] = {1, -INFINITY, 6, false},
+        [SILU] = {0, -INFINITY, INFINITY, true}, [SUM_SIGMOID] = {1, -INFINITY, INFINITY, true}};
+    TorRegisterEpilogue got;
+    for (int i = RESIDUAL; i < GATE; i++) {
+        TOR_CHECK(tor_epilogue_in_registers(&programs[i], &got));
         TOR_CHECK(got.add == want[i].add && got.low == want[i].low && got.high == want[i].high);
+        TOR_CHECK((got.fn != NULL) == want[i].fn);
     }
-    TOR_CHECK(!tor_epilogue_clamps(&programs[SILU], &got));
+    TOR_CHECK(!tor_epilogue_in_registers(&programs[GATE], &got));
     for (size_t i = 0; i < TOR_COUNT_OF(refused); i++)
-        TOR_CHECK(!tor_epilogue_clamps(&refused[i], &got));
+        TOR_CHECK(!tor_epilogue_in_registers(&refused[i], &got));
     tor_check_done();
 }
 
@@ -423,65 +430,6 @@ static void empty(void) {
 // Benches.
 
 typedef struct {
-    const char *name;
-    int times;  // in the network
-    int64_t c, o, groups, size, kernel, stride, padding;
-} Layer;
-
-static const Layer resnet50_layers[] = {
-    {"7x7/2 3->64 @224", 1, 3, 64, 1, 224, 7, 2, 3},
-    {"1x1 64->64 @56", 1, 64, 64, 1, 56, 1, 1, 0},
-    {"3x3 64->64 @56", 3, 64, 64, 1, 56, 3, 1, 1},
-    {"1x1 64->256 @56", 4, 64, 256, 1, 56, 1, 1, 0},
-    {"1x1 256->64 @56", 2, 256, 64, 1, 56, 1, 1, 0},
-    {"1x1 256->128 @56", 1, 256, 128, 1, 56, 1, 1, 0},
-    {"3x3/2 128->128 @56", 1, 128, 128, 1, 56, 3, 2, 1},
-    {"1x1 128->512 @28", 4, 128, 512, 1, 28, 1, 1, 0},
-    {"1x1/2 256->512 @56", 1, 256, 512, 1, 56, 1, 2, 0},
-    {"1x1 512->128 @28", 3, 512, 128, 1, 28, 1, 1, 0},
-    {"3x3 128->128 @28", 3, 128, 128, 1, 28, 3, 1, 1},
-    {"1x1 512->256 @28", 1, 512, 256, 1, 28, 1, 1, 0},
-    {"3x3/2 256->256 @28", 1, 256, 256, 1, 28, 3, 2, 1},
-    {"1x1 256->1024 @14", 6, 256, 1024, 1, 14, 1, 1, 0},
-    {"1x1/2 512->1024 @28", 1, 512, 1024, 1, 28, 1, 2, 0},
-    {"1x1 1024->256 @14", 5, 1024, 256, 1, 14, 1, 1, 0},
-    {"3x3 256->256 @14", 5, 256, 256, 1, 14, 3, 1, 1},
-    {"1x1 1024->512 @14", 1, 1024, 512, 1, 14, 1, 1, 0},
-    {"3x3/2 512->512 @14", 1, 512, 512, 1, 14, 3, 2, 1},
-    {"1x1 512->2048 @7", 3, 512, 2048, 1, 7, 1, 1, 0},
-    {"1x1/2 1024->2048 @14", 1, 1024, 2048, 1, 14, 1, 2, 0},
-    {"1x1 2048->512 @7", 2, 2048, 512, 1, 7, 1, 1, 0},
-    {"3x3 512->512 @7", 2, 512, 512, 1, 7, 3, 1, 1},
-};
-
-/// MobileNetV2, then what EfficientNet-B0 and ConvNeXt-T add.
-static const Layer depthwise_layers[] = {
-    {"dw 3x3 32 @112", 1, 32, 32, 32, 112, 3, 1, 1},
-    {"dw 3x3/2 96 @112", 1, 96, 96, 96, 112, 3, 2, 1},
-    {"dw 3x3 144 @56", 1, 144, 144, 144, 56, 3, 1, 1},
-    {"dw 3x3/2 144 @56", 1, 144, 144, 144, 56, 3, 2, 1},
-    {"dw 3x3 192 @28", 1, 192, 192, 192, 28, 3, 1, 1},
-    {"dw 3x3 384 @14", 1, 384, 384, 384, 14, 3, 1, 1},
-    {"dw 3x3 576 @14", 1, 576, 576, 576, 14, 3, 1, 1},
-    {"dw 3x3/2 576 @14", 1, 576, 576, 576, 14, 3, 2, 1},
-    {"dw 3x3 960 @7", 1, 960, 960, 960, 7, 3, 1, 1},
-    {"dw 5x5/2 144 @56", 1, 144, 144, 144, 56, 5, 2, 2},
-    {"dw 5x5 240 @28", 1, 240, 240, 240, 28, 5, 1, 2},
-    {"dw 5x5 672 @14", 1, 672, 672, 672, 14, 5, 1, 2},
-    {"dw 5x5 1152 @7", 1, 1152, 1152, 1152, 7, 5, 1, 2},
-    {"dw 7x7 96 @56", 1, 96, 96, 96, 56, 7, 1, 3},
-    {"dw 7x7 384 @14", 1, 384, 384, 384, 14, 7, 1, 3},
-    {"dw 7x7 768 @7", 1, 768, 768, 768, 7, 7, 1, 3},
-};
-
-static const Layer other_layers[] = {
-    {"3x3 g32 128 @56 (ResNeXt)", 1, 128, 128, 32, 56, 3, 1, 1},
-    {"16x16/16 3->768 @224 (ViT)", 1, 3, 768, 1, 224, 16, 16, 0},
-    {"1x1 960->240 @1 (SE)", 1, 960, 240, 1, 1, 1, 1, 0},
-    {"3x3 512->512 @64 (VAE)", 1, 512, 512, 1, 64, 3, 1, 1},
-};
-
-typedef struct {
     TorConvArgs args;
     void *scratch;
 } Bench;
@@ -491,8 +439,10 @@ static void bench_run(void *ctx) {
     tor_conv_run(&b->args, 0, b->args.items, b->scratch);
 }
 
-/// fused: through the epilogue relu(acc + residual), as at the end of a residual block.
-static void bench_layer(const Layer *l, Layout x_layout, bool fused, double *seconds,
+static const char *const program_names[EPILOGUES] = {
+    [RESIDUAL] = " +add+relu", [RELU] = " relu", [BOUNDS] = " bounds", [SILU] = " silu"};
+
+static void bench_layer(const Layer *l, Layout x_layout, int program, double *seconds,
                         double *flops) {
     Problem p = make(1, l->c, l->o, l->groups, l->size, l->kernel, l->stride, l->padding);
     set_strides(&p, x_layout, CHANNELS_LAST);
@@ -507,10 +457,13 @@ static void bench_layer(const Layer *l, Layout x_layout, bool fused, double *sec
     p.weight.packed = packed;
     tor_conv_pack_run(&p.weight, 0, p.weight.items, NULL);
     float *add = tor_alloc_zero((size_t)p.y_count * 4);
-    TorEpilogue epilogue = {
-        .data = {NULL, add, y}, .row_stride = {0, l->o, l->o}, .col_stride = {0, 1, 1}};
-    tor_epilogue_bind(&epilogue, &programs[RESIDUAL]);
-    if (fused) p.conv.epilogue = &epilogue;
+    TorEpilogue epilogue = {.row_stride = {0, l->o, l->o}, .col_stride = {0, 1, 1}};
+    if (program != NO_EPILOGUE) {
+        tor_epilogue_bind(&epilogue, &programs[program]);
+        epilogue.data[1] = add;
+        epilogue.data[programs[program].n_inputs] = y;
+        p.conv.epilogue = &epilogue;
+    }
     tor_conv_bind(&p.conv);
     p.conv.x = x;
     p.conv.y = y;
@@ -520,7 +473,7 @@ static void bench_layer(const Layer *l, Layout x_layout, bool fused, double *sec
     double work = 2.0 * (double)(p.w_count * p.conv.out_size[1] * p.conv.out_size[2]);
     char name[96];
     snprintf(name, sizeof name, "%s%s%s", l->name, x_layout == CHANNELS_FIRST ? " (nchw x)" : "",
-             fused ? " +add+relu" : "");
+             program == NO_EPILOGUE ? "" : program_names[program]);
     tor_check_bench_flops(name, work, 1, bench_run, &b);
     *seconds += l->times * tor_check_time(bench_run, &b);
     *flops += l->times * work;
@@ -533,22 +486,33 @@ static void bench_layer(const Layer *l, Layout x_layout, bool fused, double *sec
     tor_free(y);
 }
 
-static void resnet50_total(bool fused) {
+static void resnet50_total(int program) {
     double seconds = 0, flops = 0;
     for (size_t i = 0; i < TOR_COUNT_OF(resnet50_layers); i++)
-        bench_layer(&resnet50_layers[i], CHANNELS_LAST, fused, &seconds, &flops);
+        bench_layer(&resnet50_layers[i], CHANNELS_LAST, program, &seconds, &flops);
     printf("ResNet-50, batch 1, all convolutions%s: %.2f ms, %.1f GFLOP/s of %.1f\n",
-           fused ? " +add+relu" : "", seconds * 1e3, flops / seconds * 1e-9,
+           program == RESIDUAL ? program_names[program] : "", seconds * 1e3, flops / seconds * 1e-9,
            tor_check_peak_flops() * 1e-9);
 }
 
 static void resnet50(void) {
     double ignore = 0;
-    resnet50_total(false);
-    bench_layer(&resnet50_layers[0], CHANNELS_FIRST, false, &ignore, &ignore);
+    resnet50_total(NO_EPILOGUE);
+    bench_layer(&resnet50_layers[0], CHANNELS_FIRST, NO_EPILOGUE, &ignore, &ignore);
 }
 
-static void resnet50_fused(void) { resnet50_total(true); }
+static void resnet50_fused(void) { resnet50_total(RESIDUAL); }
+
+static void narrow(void) {
+    for (int program = BOUNDS; program <= SILU; program += SILU - BOUNDS) {
+        double seconds = 0, flops = 0;
+        for (size_t i = 0; i < TOR_COUNT_OF(narrow_layers); i++)
+            bench_layer(&narrow_layers[i], i ? CHANNELS_LAST : CHANNELS_FIRST, program, &seconds,
+                        &flops);
+        printf("Few products%s: %.2f ms, %.1f GFLOP/s\n", program_names[program], seconds * 1e3,
+               flops / seconds * 1e-9);
+    }
+}
 
 /// x and y by the second: what the memory that binds gives is the limit.
 static void depthwise(void) {
@@ -556,7 +520,7 @@ static void depthwise(void) {
     for (size_t i = 0; i < TOR_COUNT_OF(depthwise_layers); i++) {
         const Layer *l = &depthwise_layers[i];
         double seconds = 0;
-        bench_layer(l, CHANNELS_LAST, false, &seconds, &ignore);
+        bench_layer(l, CHANNELS_LAST, NO_EPILOGUE, &seconds, &ignore);
         int64_t out = (l->size - 1) / l->stride + 1;
         printf("    x and y: %.0f KB, %.1f GB/s\n",
                (double)(l->c * (l->size * l->size + out * out)) * 4e-3,
@@ -567,7 +531,7 @@ static void depthwise(void) {
 static void others(void) {
     double ignore = 0;
     for (size_t i = 0; i < TOR_COUNT_OF(other_layers); i++)
-        bench_layer(&other_layers[i], CHANNELS_LAST, false, &ignore, &ignore);
+        bench_layer(&other_layers[i], CHANNELS_LAST, NO_EPILOGUE, &ignore, &ignore);
 }
 
 static void bind_time(void) {
@@ -584,12 +548,13 @@ int main(int argc, char **argv) {
                                          {"random_shapes", random_shapes},
                                          {"depthwise_tiles", depthwise_tiles},
                                          {"specials", specials},
-                                         {"clamps", clamps},
+                                         {"register_epilogues", register_epilogues},
                                          {"empty", empty},
                                          {"typed", typed}},
                               benches[] = {{"bind", bind_time},
                                            {"resnet50", resnet50},
                                            {"resnet50_fused", resnet50_fused},
+                                           {"narrow", narrow},
                                            {"depthwise", depthwise},
                                            {"others", others}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));

@@ -24,8 +24,8 @@
 /// Numeric policy: float32 products and sums, fused where the level has FMA. igemm adds, in order,
 /// chains of at most 384 products, taps outer and channels inner, the first from the bias on (two
 /// or four interleaved ones for tiles of up to three pixels). An epilogue's addend joins after the
-/// first chain where the epilogue is a sum and bounds. direct and depthwise keep one chain from the
-/// bias on. The order depends on shape and kernel only. NaN and infinity propagate; where igemm
+/// first chain where register tiles apply the epilogue. direct and depthwise keep one chain from
+/// the bias on. The order depends on shape and kernel only. NaN and infinity propagate; where igemm
 /// pads, zeros multiply, so an infinite weight at the border gives NaN.
 #ifndef TOR_KERNELS_CONV_CONTRACT_H
 #define TOR_KERNELS_CONV_CONTRACT_H
@@ -75,8 +75,8 @@ typedef struct {
         bool copy;         ///< through a patch, not straight from x
         bool merged_taps;  ///< taps along w and channels are one run
         bool by_pixels;    ///< igemm: all panels for some pixels, then the next pixels
-        bool clamps;       ///< the epilogue is `clamp`, which register tiles apply
-        TorClampEpilogue clamp;
+        bool finishes;     ///< the epilogue is `finish`, which register tiles apply
+        TorRegisterEpilogue finish;
         size_t patch_at, acc_at, seg_at, epilogue_at;  ///< offsets in scratch
     } plan;
 } TorConvArgs;

@@ -119,13 +119,13 @@ static int64_t widest_span(const TorConvArgs *args, int i, int64_t *stride, int6
     return span;
 }
 
-/// Whether register tiles can apply the epilogue: plan.clamp is what it does.
-static bool clamps(TorConvArgs *args) {
+/// Whether register tiles can apply the epilogue: plan.finish is what it does.
+static bool finishes(TorConvArgs *args) {
     const TorEpilogue *e = args->epilogue;
-    TorClampEpilogue *clamp = &args->plan.clamp;
-    return e && tor_epilogue_clamps(e->program, clamp) &&
+    TorRegisterEpilogue *finish = &args->plan.finish;
+    return e && tor_epilogue_in_registers(e->program, finish) &&
            e->col_stride[e->program->n_inputs] == 1 &&
-           (!clamp->add || e->col_stride[clamp->add] == 1);
+           (!finish->add || e->col_stride[finish->add] == 1);
 }
 
 static void bind_igemm(TorConvArgs *args) {
@@ -190,8 +190,8 @@ static void bind_igemm(TorConvArgs *args) {
     args->items = items * args->plan.n_blocks;
 
     const TorEpilogue *e = args->epilogue;
-    args->plan.clamps = clamps(args);
-    bool in_scratch = e ? !args->plan.clamps : args->plan.y_stride[1] != 1;
+    args->plan.finishes = finishes(args);
+    bool in_scratch = e ? !args->plan.finishes : args->plan.y_stride[1] != 1;
 
     // A block of a panel stays in a sixth of L2, from which it streams fast enough.
     int64_t l2 = (int64_t)tor_cpu_l2();
@@ -268,8 +268,8 @@ static void bind_depthwise(TorConvArgs *args) {
     const int64_t *kernel = args->kernel, *stride = args->stride;
     int64_t o = args->out_channels, nr = args->row->nr;
     const TorEpilogue *e = args->epilogue;
-    args->plan.clamps = clamps(args) && !args->plan.clamp.add;
-    bool in_scratch = e && !args->plan.clamps;
+    args->plan.finishes = finishes(args) && !args->plan.finish.add;
+    bool in_scratch = e && !args->plan.finishes;
 
     // The inputs of a tile and the taps of a block of channels stay in L1.
     int64_t window = (kernel[1] + (TOR_CONV_TILE_LINES - 1) * stride[1]) *

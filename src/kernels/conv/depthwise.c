@@ -3,8 +3,8 @@
 /// An item is two output lines times a block of channels. A register tile has four pixels of both
 /// lines and a vector of channels, so that a vector of x serves up to two lines and `width` pixels
 /// of each, and a vector of weights four pixels. Tiles at the border leave out the taps that are
-/// outside. Sums are stored once: to y, or through an epilogue that clamps, from the registers;
-/// through any other epilogue by way of scratch in L1. Numeric policy: that of the direct kernel.
+/// outside. Sums are stored once: to y, or through an epilogue that registers can finish; through
+/// any other epilogue by way of scratch in L1. Numeric policy: that of the direct kernel.
 #include "base/simd.h"
 #include "kernels/conv/geometry.h"
 
@@ -29,7 +29,7 @@ typedef struct {
     int height, stride;       ///< of the kernel, along h
     uint32_t lines, columns;  ///< of x, from the first tap on: a bit for each that is inside
     int n_lines, n_pixels;    ///< to store
-    const TorClampEpilogue *clamp;
+    const TorRegisterEpilogue *finish;
 } Tile;
 
 /// Adds the products of one line of x to the first and the last line of the tile, or to one of
@@ -83,12 +83,24 @@ TOR_INLINE void one_vector(const Tile *t, int64_t c, int lanes, const int width,
             add_line(acc, t, x, upper, lower, lanes, false, true, width, stride, edges, tail);
     }
 
-    if (t->clamp) {
-        vf32 low = vf32_set(t->clamp->low), high = vf32_set(t->clamp->high);
+    if (t->finish) {
+        vf32 low = vf32_set(t->finish->low), high = vf32_set(t->finish->high);
 #pragma GCC unroll 2
         for (int i = 0; i < LINES; i++)
 #pragma GCC unroll 4
             for (int p = 0; p < PIXELS; p++) acc[i][p] = vf32_min(high, vf32_max(low, acc[i][p]));
+    }
+    if (t->finish && t->finish->fn) {
+        vf32 sums[LINES][PIXELS];  // apart from acc, which stays in registers
+#pragma GCC unroll 2
+        for (int i = 0; i < LINES; i++)
+#pragma GCC unroll 4
+            for (int p = 0; p < PIXELS; p++) sums[i][p] = acc[i][p];
+        t->finish->fn(sums, sums, NULL, NULL, LINES * PIXELS * VF32);
+#pragma GCC unroll 2
+        for (int i = 0; i < LINES; i++)
+#pragma GCC unroll 4
+            for (int p = 0; p < PIXELS; p++) acc[i][p] = sums[i][p];
     }
 #pragma GCC unroll 2
     for (int i = 0; i < LINES; i++) {
@@ -150,11 +162,11 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
     const int64_t *xs = args->plan.x_stride, *rs = args->plan.row_stride, *in = args->plan.in_size,
                   *out = args->plan.out_size;
     const TorEpilogue *e = args->epilogue;
-    bool in_scratch = e && !args->plan.clamps;
+    bool in_scratch = e && !args->plan.finishes;
     float *acc = (float *)((uint8_t *)scratch + args->plan.acc_at), *y = args->y;
     int64_t ys[4] = {args->plan.y_stride[0], args->plan.y_stride[2], args->plan.y_stride[3],
                      args->plan.y_stride[4]};
-    if (args->plan.clamps) {
+    if (args->plan.finishes) {
         int k = e->program->n_inputs;
         y = e->data[k];
         for (int i = 0; i < 4; i++) ys[i] = rs[i] * e->row_stride[k];
@@ -182,7 +194,7 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
             .height = height,
             .stride = (int)args->stride[1],
             .n_lines = (int)TOR_MIN(LINES, out[1] - line),
-            .clamp = args->plan.clamps ? &args->plan.clamp : NULL,
+            .finish = args->plan.finishes ? &args->plan.finish : NULL,
         };
         // The lines that the last one alone would have are left out with it.
         t.lines = inside(top, height + (t.n_lines - 1) * t.stride, in[1]);

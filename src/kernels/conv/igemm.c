@@ -4,8 +4,8 @@
 /// pixels, read in place: row r of k run i starts at pixel[r] + run[i].a, in x itself or in a
 /// zero-padded channels-last patch copied to scratch. Loops, outside in: k blocks, then panels and
 /// register tiles (tile.h) in one order or the other. Sums wait where the result goes, which the
-/// tiles finish; or, before an epilogue that is more than bounds and a sum and before a transposing
-/// store, in scratch.
+/// tiles finish; or, before an epilogue that is more than a sum, bounds and a function and before a
+/// transposing store, in scratch.
 #include <math.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ static void place_pixels(const State *s) {
         row_scale = 1;
     } else if (s->target == IN_OUTPUT) {
         row_scale = epilogue->row_stride[epilogue->program->n_inputs];
-        add_scale = epilogue->row_stride[args->plan.clamp.add];
+        add_scale = epilogue->row_stride[args->plan.finish.add];
     }
     int64_t n = 0;
     for (int64_t d = 0; d < s->size[0]; d++) {
@@ -261,11 +261,10 @@ static const float *packed_panel(const State *s, int64_t p) {
 static void enter_panel(const State *s, const Block *block, int64_t first_panel, int64_t p,
                         Tile *t) {
     const TorConvArgs *args = s->args;
-    const TorClampEpilogue *clamp = &args->plan.clamp;
+    const TorRegisterEpilogue *finish = &args->plan.finish;
     int64_t o = args->out_channels / args->groups, column = panel_column(o, p),
             channel = s->group * o + column;
-    bool first = block->index == 0,
-         finish = s->target == IN_OUTPUT && block->index + 1 == s->blocks;
+    bool first = block->index == 0, last = s->target == IN_OUTPUT && block->index + 1 == s->blocks;
     *t = (Tile){.a = s->a,
                 .pixel = s->pixel,
                 .run = block->begin,
@@ -273,10 +272,11 @@ static void enter_panel(const State *s, const Block *block, int64_t first_panel,
                 .row = s->row,
                 .add_row = s->add,
                 .first = first,
-                .bounded_below = finish && clamp->low > -INFINITY,
-                .bounded_above = finish && clamp->high < INFINITY,
-                .low = clamp->low,
-                .high = clamp->high,
+                .bounded_below = last && finish->low > -INFINITY,
+                .bounded_above = last && finish->high < INFINITY,
+                .low = finish->low,
+                .high = finish->high,
+                .fn = last ? finish->fn : NULL,
                 .n = (int)(panel_column(o, p + 1) - column)};
     t->vectors = (t->n + VF32 - 1) / VF32;
     t->next = (const char *)t->b;
@@ -288,7 +288,7 @@ static void enter_panel(const State *s, const Block *block, int64_t first_panel,
     } else {
         const TorEpilogue *e = args->epilogue;
         t->c = (float *)e->data[e->program->n_inputs] + channel;
-        if (first && clamp->add) t->add = (const float *)e->data[clamp->add] + channel;
+        if (first && finish->add) t->add = (const float *)e->data[finish->add] + channel;
     }
 }
 
@@ -365,7 +365,7 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
     State s = {
         .args = args,
         .tile_id = -1,
-        .target = args->plan.clamps                                ? IN_OUTPUT
+        .target = args->plan.finishes                              ? IN_OUTPUT
                   : !args->epilogue && args->plan.y_stride[1] == 1 ? IN_Y
                                                                    : IN_SCRATCH,
         .pixel = numbers,

@@ -3,8 +3,8 @@
 ///
 /// A tile of few rows keeps two or four sums an element, lest it wait for the latency of one. Each
 /// chain of products is added to c; the last one of the last k block is finished on the way: bounds
-/// are applied in registers. Lines of c that the next tile needs are fetched first, since stores
-/// that miss would wait for them one after the other.
+/// are applied in registers, and a function to the whole tile in L1. Lines of c that the next tile
+/// needs are fetched first, since stores that miss would wait for them one after the other.
 #ifndef TOR_KERNELS_CONV_TILE_H
 #define TOR_KERNELS_CONV_TILE_H
 
@@ -47,6 +47,7 @@ typedef struct {
     bool first;  ///< c = sum + add, else c += sum
     bool bounded_below, bounded_above;
     float low, high;
+    TorTileFn fn;     ///< NULL: none
     int n, vectors;   ///< columns, 1..NR, and how many vectors they take
     float start[NR];  ///< what sums start from: the bias, or zeros
 } Tile;
@@ -129,6 +130,14 @@ TOR_INLINE void store(vf32 (*acc)[NV], const Tile *t, bool first, bool last, con
     if (last && t->bounded_above)
         UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
             vf32_min(vf32_set(t->high), acc[r][v]);
+    if (last && t->fn) {
+        vf32 sums[MR_TAIL * NV];  // apart from acc, which stays in registers
+        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++)
+            sums[r * nv + v] = acc[r][v];
+        t->fn(sums, sums, NULL, NULL, rows * nv * VF32);
+        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
+            sums[r * nv + v];
+    }
     UNROLLED for (int r = 0; r < rows; r++) {
         float *c = t->c + t->row[r];
         UNROLLED for (int v = 0; v < nv; v++) {

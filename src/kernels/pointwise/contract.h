@@ -81,16 +81,20 @@ void tor_epilogue_run(const TorEpilogue *epilogue, int64_t batch, int64_t row, i
                       int64_t col, int64_t cols, const float *acc, int64_t acc_stride,
                       void *scratch);
 
-/// An epilogue that a kernel can apply to sums in its registers:
-/// out0 = min(max(acc + in[add], low), high).
+/// dst[i] = f(a[i], b[i], c[i]). dst may be one of the sources if their elements have one size.
+typedef void (*TorTileFn)(void *dst, const void *a, const void *b, const void *c, int64_t n);
+
+/// An epilogue that a kernel can apply to a tile of sums on their way from its registers:
+/// out0 = fn(min(max(acc + in[add], low), high)).
 typedef struct {
     int add;          ///< the input that is added; 0: none
     float low, high;  ///< low <= high; infinite: no bound
-} TorClampEpilogue;
+    TorTileFn fn;     ///< of one operand; NULL: none
+} TorRegisterEpilogue;
 
 /// Whether `program`, an epilogue's, is of that kind and all in float32. NaN comes through the
 /// bounds, and so does a zero of either sign that equals one.
-bool tor_epilogue_clamps(const TorProgram *program, TorClampEpilogue *out);
+bool tor_epilogue_in_registers(const TorProgram *program, TorRegisterEpilogue *out);
 
 /// The oracle: one element at a time, float operations in double (rounded to the instruction's type
 /// after each), sums in double.

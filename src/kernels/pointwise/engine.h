@@ -8,9 +8,6 @@
 
 #include "kernels/pointwise/contract.h"
 
-/// dst[i] = f(a[i], b[i], c[i]). dst may be one of the sources if their elements have one size.
-typedef void (*TorTileFn)(void *dst, const void *a, const void *b, const void *c, int64_t n);
-
 /// Super-instructions, float32 only: what peephole.c makes of two instructions.
 /// X(name, arity, expression of x, y, z)
 #define TOR_FUSED(X)                           \

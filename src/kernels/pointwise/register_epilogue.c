@@ -1,7 +1,7 @@
 // Recognises epilogues that a kernel can apply to sums in its registers.
 #include <math.h>
 
-#include "kernels/pointwise/contract.h"
+#include "kernels/pointwise/engine.h"
 
 static bool same(TorOperand a, TorOperand b) { return a.kind == b.kind && a.index == b.index; }
 
@@ -12,8 +12,15 @@ static TorOperand other(const TorInstr *instr, TorOperand value) {
     return first == second ? (TorOperand){TOR_OPERAND_NONE, 0} : instr->src[first];
 }
 
-bool tor_epilogue_clamps(const TorProgram *program, TorClampEpilogue *out) {
-    *out = (TorClampEpilogue){0, -INFINITY, INFINITY};
+/// A function of float32 alone, over vectors; NULL if `fn` is none.
+static TorTileFn unary(int fn) {
+    if (tor_fn_arity(fn) != 1) return NULL;
+    const TorPointwiseTable *table = tor_pointwise_table_any();
+    return table->f32[fn][0] ? table->f32[fn][0] : table->plain[fn][TOR_float32];
+}
+
+bool tor_epilogue_in_registers(const TorProgram *program, TorRegisterEpilogue *out) {
+    *out = (TorRegisterEpilogue){0, -INFINITY, INFINITY, NULL};
     if (program->n_outputs != 1 || program->output_type[0] != TOR_float32 ||
         program->n_reductions || program->n_instrs == 0)
         return false;
@@ -21,7 +28,7 @@ bool tor_epilogue_clamps(const TorProgram *program, TorClampEpilogue *out) {
     bool bounded = false;
     for (int i = 0; i < program->n_instrs; i++) {
         const TorInstr *instr = &program->instr[i];
-        if (instr->type != TOR_float32 || instr->to != TOR_float32) return false;
+        if (out->fn || instr->type != TOR_float32 || instr->to != TOR_float32) return false;
         TorOperand operand = other(instr, value);
         float bound = 0;
         if (operand.kind == TOR_OPERAND_IMM) bound = (float)program->imm[operand.index].f;
@@ -47,7 +54,9 @@ bool tor_epilogue_clamps(const TorProgram *program, TorClampEpilogue *out) {
                     instr->fn == TOR_FN_maximum ? fmaxf(out->high, bound) : fminf(out->high, bound);
                 bounded = true;
                 break;
-            default: return false;
+            default:
+                out->fn = unary(instr->fn);
+                if (!out->fn || !same(instr->src[0], value)) return false;
         }
         value = instr->dst;
     }
