@@ -94,6 +94,10 @@ TOR_INLINE vf32 vi32_to_f32(vi32 a) { return (vf32)_mm512_cvtepi32_ps((__m512i)a
 TOR_INLINE vf32 vf32_select(vi32 mask, vf32 a, vf32 b) {
     return (vf32)((mask & (vi32)a) | (~mask & (vi32)b));
 }
+/// table[index % 8]; the table has its eight entries twice.
+TOR_INLINE vu32 vu32_lookup_8(const uint32_t *table, vu32 index) {
+    return (vu32)_mm512_permutexvar_epi32((__m512i)index, _mm512_loadu_si512(table));
+}
 /// Lanes [0, n) from memory, zeros above; n in 0..VF32. Reads nothing beyond.
 TOR_INLINE vf32 vf32_load_n(const float *p, int n) {
     return (vf32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
@@ -118,6 +122,10 @@ TOR_INLINE vi32 vf32_to_i32(vf32 a) { return (vi32)_mm256_cvtps_epi32((__m256)a)
 TOR_INLINE vf32 vi32_to_f32(vi32 a) { return (vf32)_mm256_cvtepi32_ps((__m256i)a); }
 TOR_INLINE vf32 vf32_select(vi32 mask, vf32 a, vf32 b) {
     return (vf32)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+}
+TOR_INLINE vu32 vu32_lookup_8(const uint32_t *table, vu32 index) {
+    return (vu32)_mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)table),
+                                             (__m256i)index);
 }
 TOR_INLINE vi32 vi32_first_n(int n) { return vi32_set(n) > (vi32){0, 1, 2, 3, 4, 5, 6, 7}; }
 TOR_INLINE vf32 vf32_load_n(const float *p, int n) {

@@ -60,11 +60,9 @@ TOR_INLINE vf32 trunc_(vf32 x) { return vf32_sign_of(floor_(vf32_abs(x)), x); }
     FN(cos, 1, vf32_cos(x))                       \
     FN(tanh, 1, vf32_tanh(x))                     \
     FN(erf, 1, vf32_erf(x))                       \
-    FN(sigmoid, 1, vf32_sigmoid(x))               \
     FN(relu, 1, relu(x))                          \
     FN(gelu_erf, 1, vf32_gelu_erf(x))             \
     FN(gelu_tanh, 1, vf32_gelu_tanh(x))           \
-    FN(silu, 1, vf32_silu(x))                     \
     FN(hardsigmoid, 1, clamp_6(x + 3.0f) / 6.0f)  \
     FN(hardswish, 1, x *clamp_6(x + 3.0f) / 6.0f) \
     FN(copy, 1, x)
@@ -116,6 +114,27 @@ TOR_INLINE vf32 trunc_(vf32 x) { return vf32_sign_of(floor_(vf32_abs(x)), x); }
 ROWS_F32(FN)
 TOR_FUSED(FN)
 #undef FN
+
+// Several vectors at once, which do not wait for each other.
+#define SEVERAL(name)                                                                         \
+    static void f32_##name##_0(void *dst, const void *a, const void *b, const void *c,        \
+                               int64_t n) {                                                   \
+        (void)b, (void)c;                                                                     \
+        float *y = dst;                                                                       \
+        const float *x = a;                                                                   \
+        vf32 v[4];                                                                            \
+        int64_t i = 0;                                                                        \
+        for (; i + 4 * VF32 <= n; i += 4 * VF32) {                                            \
+            UNROLLED for (int j = 0; j < 4; j++) v[j] = vf32_load(x + i + j * VF32);          \
+            vf32_##name##s(v, v, 4);                                                          \
+            UNROLLED for (int j = 0; j < 4; j++) vf32_store(y + i + j * VF32, v[j]);          \
+        }                                                                                     \
+        for (; i + VF32 <= n; i += VF32) vf32_store(y + i, vf32_##name(vf32_load(x + i)));    \
+        if (i < n)                                                                            \
+            vf32_store_n(y + i, vf32_##name(vf32_load_n(x + i, (int)(n - i))), (int)(n - i)); \
+    }
+SEVERAL(sigmoid)
+SEVERAL(silu)
 
 // Results or conditions that are bytes: the compiler packs and widens them well.
 #if defined(__clang__)
@@ -175,6 +194,7 @@ const TorTileFn TOR_KERNEL(tor_pointwise_f32)[TOR_TILE_FN_COUNT][8] = {
 #define FN(name, arity, expr) ENTRY_##arity(TOR_TILE_##name, name)
         TOR_FUSED(FN) ENTRY_2(TOR_FN_eq, eq) ENTRY_2(TOR_FN_ne, ne) ENTRY_2(TOR_FN_lt, lt)
             ENTRY_2(TOR_FN_le, le) ENTRY_2(TOR_FN_gt, gt) ENTRY_2(TOR_FN_ge, ge)
-                ENTRY_1(TOR_FN_isnan, isnan) ENTRY_1(TOR_FN_isinf, isinf)[TOR_FN_where] =
-                    {f32_where_0, [2] = f32_where_2, [4] = f32_where_4, [6] = f32_where_6},
+                ENTRY_1(TOR_FN_sigmoid, sigmoid) ENTRY_1(TOR_FN_silu, silu)
+                    ENTRY_1(TOR_FN_isnan, isnan) ENTRY_1(TOR_FN_isinf, isinf)[TOR_FN_where] =
+                        {f32_where_0, [2] = f32_where_2, [4] = f32_where_4, [6] = f32_where_6},
 };
