@@ -340,16 +340,18 @@ static void register_epilogues(void) {
     static const struct {
         int add;
         float low, high;
-        bool fn;
-    } want[] = {
-        [RESIDUAL] = {1, 0, INFINITY, false},    [RELU] = {0, 0, INFINITY, false},
-        [BOUNDS] = {0, -1.5f, 6, false},         [SUM_BOUNDS] = {1, -INFINITY, 6, false},
-        [SILU] = {0, -INFINITY, INFINITY, true}, [SUM_SIGMOID] = {1, -INFINITY, INFINITY, true}};
+        int fn;
+    } want[] = {[RESIDUAL] = {1, 0, INFINITY, TOR_FN_copy},
+                [RELU] = {0, 0, INFINITY, TOR_FN_copy},
+                [BOUNDS] = {0, -1.5f, 6, TOR_FN_copy},
+                [SUM_BOUNDS] = {1, -INFINITY, 6, TOR_FN_copy},
+                [SILU] = {0, -INFINITY, INFINITY, TOR_FN_silu},
+                [SUM_SIGMOID] = {1, -INFINITY, INFINITY, TOR_FN_sigmoid}};
     TorRegisterEpilogue got;
     for (int i = RESIDUAL; i < GATE; i++) {
         TOR_CHECK(tor_epilogue_in_registers(&programs[i], &got));
         TOR_CHECK(got.add == want[i].add && got.low == want[i].low && got.high == want[i].high);
-        TOR_CHECK((got.fn != NULL) == want[i].fn);
+        TOR_CHECK(got.fn == want[i].fn && (got.apply != NULL) == (got.fn != TOR_FN_copy));
     }
     TOR_CHECK(!tor_epilogue_in_registers(&programs[GATE], &got));
     for (size_t i = 0; i < TOR_COUNT_OF(refused); i++)

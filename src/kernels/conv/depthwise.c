@@ -90,13 +90,13 @@ TOR_INLINE void one_vector(const Tile *t, int64_t c, int lanes, const int width,
 #pragma GCC unroll 4
             for (int p = 0; p < PIXELS; p++) acc[i][p] = vf32_min(high, vf32_max(low, acc[i][p]));
     }
-    if (t->finish && t->finish->fn) {
+    if (t->finish && t->finish->apply) {
         vf32 sums[LINES][PIXELS];  // apart from acc, which stays in registers
 #pragma GCC unroll 2
         for (int i = 0; i < LINES; i++)
 #pragma GCC unroll 4
             for (int p = 0; p < PIXELS; p++) sums[i][p] = acc[i][p];
-        t->finish->fn(sums, sums, NULL, NULL, LINES * PIXELS * VF32);
+        t->finish->apply(sums, sums, NULL, NULL, LINES * PIXELS * VF32);
 #pragma GCC unroll 2
         for (int i = 0; i < LINES; i++)
 #pragma GCC unroll 4

@@ -56,6 +56,7 @@ static inline int64_t tor_conv_span(const TorConvAxis *axis) {
 enum {
     TOR_CONV_NEAR = 6,     ///< fewer tiles of pixels than this fetch weights just ahead
     TOR_CONV_PANELS = 16,  ///< panels at most where pixels are the outer loop
+    TOR_CONV_FEW = 3072,   ///< floats of the result that stay in L1 there
     TOR_CONV_CHAIN = 384,  ///< products that are summed in one go at most, which keeps errors low
     TOR_CONV_CHAIN_END = 1,
     TOR_CONV_BLOCK_END = 2

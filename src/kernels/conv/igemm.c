@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kernels/conv/patch.h"
-#include "kernels/conv/tile.h"
+#include "kernels/conv/strip.h"
 
 #if defined(TOR_ISA_avx512)
 #define KERNEL tor_conv_f32_f32p32__avx512_igemm
@@ -37,7 +37,8 @@ typedef struct {
     const float *a;
     Target target;
     int64_t *pixel, *row,
-        *add;  ///< row: offset in y, in output 0 or in acc; add: in the input added
+        *add;   ///< row: offset in y, in output 0 or in acc; add: in the input added
+    bool even;  ///< steps from pixel to pixel are the same
     TorConvRun *run;
     int64_t blocks;  ///< k blocks of runs, at least 1
     float *patch, *acc;
@@ -108,7 +109,7 @@ static void make_runs(State *s, int64_t c) {
 }
 
 /// Offsets of the tile's pixels in what is read and in what is written.
-static void place_pixels(const State *s) {
+static void place_pixels(State *s) {
     const TorConvArgs *args = s->args;
     const TorConvAxis *ax = s->axis;
     const TorEpilogue *epilogue = args->epilogue;
@@ -140,6 +141,7 @@ static void place_pixels(const State *s) {
             }
         }
     }
+    s->even = s->size[0] * s->size[1] == 1;
     // Tiles look one further than their pixels.
     s->row[n] = s->row[n - 1];
     s->add[n] = s->add[n - 1];
@@ -276,10 +278,16 @@ static void enter_panel(const State *s, const Block *block, int64_t first_panel,
                 .bounded_above = last && finish->high < INFINITY,
                 .low = finish->low,
                 .high = finish->high,
-                .fn = last ? finish->fn : NULL,
+                .apply = last ? finish->apply : NULL,
+                .silu = last && finish->fn == TOR_FN_silu,
                 .n = (int)(panel_column(o, p + 1) - column)};
     t->vectors = (t->n + VF32 - 1) / VF32;
     t->next = (const char *)t->b;
+    if (s->pixels > 1) {
+        t->a_step = s->pixel[1] - s->pixel[0];
+        t->c_step = s->row[1] - s->row[0];
+        t->add_step = s->add[1] - s->add[0];
+    }
     if (first && args->bias) memcpy(t->start, args->bias + channel, (size_t)t->n * sizeof(float));
     if (s->target == IN_Y) {
         t->c = args->y + channel;
@@ -292,19 +300,37 @@ static void enter_panel(const State *s, const Block *block, int64_t first_panel,
     }
 }
 
-/// One tile, and the next one's place. last: of its panel.
-static void run_rows(Tile *t, int rows, bool last, bool near) {
-    t->ahead = last ? 0 : rows;
-    register_tiles[t->vectors - 1][near][rows - 1](t);
-    t->pixel += rows;
-    t->row += rows;
-    t->add_row += rows;
+/// Whether a panel's tiles can run as a strip.
+static bool fits_strip(const State *s, const Block *block, const Tile *t, Cut cut) {
+    return s->even && t->n % VF32 == 0 && cut.rows >= most_rows(t) - 1 && s->blocks == 1 &&
+           block->end - block->begin == 1 && block->products % SLOT == 0 && block->products > 0;
 }
 
-/// Has the tile fetch the next tile's pixels, which follow its own in memory.
-static void fetch_pixels(const State *s, const Block *block, Tile *t, int rows) {
-    t->next_step = SLOT * rows * (int64_t)sizeof(float);
-    t->next = (const char *)(s->a + t->pixel[0] + rows * block->products);
+/// The tiles of some pixels. fetch_a: fetches the next tile's pixels, which follow its own in
+/// memory. last: of the panel.
+static void run_pixels(const State *s, const Block *block, Tile *t, Cut cut, bool near,
+                       bool fetch_a, bool last) {
+    if (!near && fits_strip(s, block, t, cut)) {
+        if (fetch_a) {
+            t->next_step = SLOT * MR * (int64_t)sizeof(float);
+            t->next = (const char *)(s->a + t->pixel[0] + MR * block->products);
+        }
+        run_strip(t, cut);
+        return;
+    }
+    for (int i = 0; i < cut.tiles; i++) {
+        const int rows = cut.rows + (i < cut.more);
+        if (fetch_a) {
+            t->next_step = SLOT * rows * (int64_t)sizeof(float);
+            t->next = (const char *)(s->a + t->pixel[0] + rows * block->products);
+        }
+        t->ahead = last && i + 1 == cut.tiles ? 0 : rows;
+        register_tiles[t->vectors - 1][near && i == 0][rows - 1](t);
+        t->next += block->slots * t->next_step;
+        t->pixel += rows;
+        t->row += rows;
+        t->add_row += rows;
+    }
 }
 
 /// Panels outside, pixels inside: a panel's block stays in L1 while the pixels pass by.
@@ -313,13 +339,13 @@ static void run_by_panels(const State *s, const Block *block, int64_t first_pane
     for (int64_t p = first_panel; p < last_panel; p++) {
         Tile t;
         enter_panel(s, block, first_panel, p, &t);
-        const int tiles = (int)tor_ceil_div(s->pixels, t.vectors == NV ? MR : MR_TAIL);
-        const int low = (int)(s->pixels / tiles), high = (int)(s->pixels % tiles);
+        const Cut cut = cut_pixels(s->pixels, most_rows(&t));
         // What follows is fetched meanwhile, an equal share by each tile, since a burst of fetches
         // blocks the loads behind it: the next tile's pixels, unless they are in L2 already; then
         // this block of the next panel, or the next block of the first. Few tiles fetch for
         // themselves, just ahead.
-        const bool near = tiles < TOR_CONV_NEAR, fetch_a = far_pixels && p == first_panel && !near;
+        const bool near = cut.tiles < TOR_CONV_NEAR,
+                   fetch_a = far_pixels && p == first_panel && !near;
         bool more = p + 1 < last_panel, other = block->index + 1 < s->blocks;
         if (!near && !fetch_a && block->slots && (more || other)) {
             int64_t o = s->args->out_channels / s->args->groups, q = more ? p + 1 : first_panel,
@@ -327,31 +353,26 @@ static void run_by_panels(const State *s, const Block *block, int64_t first_pane
             t.next =
                 (const char *)(packed_panel(s, q) + (more ? block->begin : block->end)->b * width);
             t.next_step = tor_ceil_div(block->products * width * (int64_t)sizeof(float),
-                                       block->slots * tiles);
+                                       block->slots * cut.tiles);
         }
-        for (int i = 0; i < tiles; i++) {
-            const int rows = low + (i < high);
-            if (fetch_a) fetch_pixels(s, block, &t, rows);
-            run_rows(&t, rows, i + 1 == tiles, near && i == 0);
-            t.next += block->slots * t.next_step;
-        }
+        run_pixels(s, block, &t, cut, near, fetch_a, true);
     }
 }
 
-/// Pixels outside, panels inside, for weights that stay in L2 all together and one k block: whole
-/// lines of the result are written one after the other.
+/// A few pixels outside, panels inside, for weights that stay in L2 all together and one k block:
+/// whole lines of the result are written one after the other, and stay in L1 until they are full.
 static void run_by_pixels(const State *s, const Block *block, int64_t first_panel,
                           int64_t last_panel, bool far_pixels) {
     Tile t[TOR_CONV_PANELS];
-    const int panels = (int)(last_panel - first_panel),
-              mr = s->args->out_channels / s->args->groups > (NV - 1) * VF32 ? MR : MR_TAIL;
+    const int panels = (int)(last_panel - first_panel);
     for (int p = 0; p < panels; p++) enter_panel(s, block, first_panel, first_panel + p, &t[p]);
-    const int tiles = (int)tor_ceil_div(s->pixels, mr);
-    const int low = (int)(s->pixels / tiles), high = (int)(s->pixels % tiles);
-    for (int i = 0; i < tiles; i++) {
-        const int rows = low + (i < high);
-        if (far_pixels) fetch_pixels(s, block, &t[0], rows);
-        for (int p = 0; p < panels; p++) run_rows(&t[p], rows, i + 1 == tiles, false);
+    int64_t few = TOR_MAX(TOR_CONV_FEW / s->args->out_channels, 2 * MR_TAIL),
+            turns = tor_ceil_div(s->pixels, few);
+    for (int64_t i = 0; i < turns; i++) {
+        int64_t n = s->pixels / turns + (i < s->pixels % turns);
+        for (int p = 0; p < panels; p++)
+            run_pixels(s, block, &t[p], cut_pixels(n, most_rows(&t[p])), false,
+                       far_pixels && p == 0, i + 1 == turns);
     }
 }
 

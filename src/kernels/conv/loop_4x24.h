@@ -87,4 +87,34 @@ TOR_INLINE const TorConvRun *tor_conv_loop_4x24(vf32 (*acc)[3], const float *con
     return run;
 }
 
+// clang-format off
+#define TOR_LOOP_STRIP(STEP)                                                              \
+    __asm__ volatile(                                                                     \
+        TOR_LOOP_START                                                                    \
+        ".p2align 5\n"                                                                    \
+        "1:\n\t"                                                                          \
+        TOR_LOOP_TURN(STEP, TOR_LOOP_FETCH(""), TOR_LOOP_FETCH("64"))                     \
+        "add $768, %[b]\n\t"                                                              \
+        "add $32, %[a]\n\t"                                                               \
+        "add %[step], %[next]\n\t"                                                        \
+        "dec %[turns]\n\t"                                                                \
+        "jnz 1b\n\t"                                                                      \
+        : TOR_LOOP_SUMS, [a] "+r"(a), [b] "+r"(b), [next] "+r"(next), [turns] "+r"(turns) \
+        : [lda] "r"(lda * 4), [lda3] "r"(lda * 12), [start] "r"(start), [step] "r"(step)  \
+        : TOR_LOOP_USES)
+// clang-format on
+
+/// acc = start[24] + a[rows, 8 * turns] * b[8 * turns, 24] for three or four rows, which lie lda
+/// elements apart; turns > 0. Rows are a constant of each inlined copy.
+TOR_INLINE void tor_conv_loop_strip(vf32 (*acc)[3], int rows, const float *a, int64_t lda,
+                                    const float *b, int64_t turns, const float *start,
+                                    const char **next_at, int64_t step) {
+    const char *next = *next_at;
+    if (rows == 4)
+        TOR_LOOP_STRIP(TOR_LOOP_4_ROWS);
+    else
+        TOR_LOOP_STRIP(TOR_LOOP_3_ROWS);
+    *next_at = next;
+}
+
 #endif

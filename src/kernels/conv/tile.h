@@ -43,11 +43,13 @@ typedef struct {
     const int64_t *row;  ///< [rows], offsets of c's rows
     const float *add;    ///< NULL: none
     const int64_t *add_row;
+    int64_t a_step, c_step, add_step;  ///< from pixel to pixel, where they are evenly spaced
     int ahead;   ///< pixels on which c's rows are fetched: those of the next tile
     bool first;  ///< c = sum + add, else c += sum
     bool bounded_below, bounded_above;
     float low, high;
-    TorTileFn fn;     ///< NULL: none
+    TorTileFn apply;  ///< NULL: nothing
+    bool silu;        ///< what it applies
     int n, vectors;   ///< columns, 1..NR, and how many vectors they take
     float start[NR];  ///< what sums start from: the bias, or zeros
 } Tile;
@@ -114,6 +116,24 @@ TOR_INLINE vf32 load(const float *p, const int v, const int nv, int lanes) {
     return v < nv - 1 || lanes == VF32 ? vf32_load(p + v * VF32) : vf32_load_n(p + v * VF32, lanes);
 }
 
+/// Bounds and the function of the epilogue.
+TOR_INLINE void finish(vf32 (*acc)[NV], const Tile *t, const int rows, const int nv) {
+    if (t->bounded_below)
+        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
+            vf32_max(vf32_set(t->low), acc[r][v]);
+    if (t->bounded_above)
+        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
+            vf32_min(vf32_set(t->high), acc[r][v]);
+    if (t->apply) {
+        vf32 sums[MR_TAIL * NV];  // apart from acc, which stays in registers
+        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++)
+            sums[r * nv + v] = acc[r][v];
+        t->apply(sums, sums, NULL, NULL, rows * nv * VF32);
+        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
+            sums[r * nv + v];
+    }
+}
+
 /// The sums of a tile's `first` chain, its `last` one or one between to c. The last vector has
 /// `lanes`, which is a constant where it is whole.
 TOR_INLINE void store(vf32 (*acc)[NV], const Tile *t, bool first, bool last, const int rows,
@@ -124,20 +144,7 @@ TOR_INLINE void store(vf32 (*acc)[NV], const Tile *t, bool first, bool last, con
     if (first && t->add)
         UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] +=
             load(t->add + t->add_row[r], v, nv, lanes);
-    if (last && t->bounded_below)
-        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
-            vf32_max(vf32_set(t->low), acc[r][v]);
-    if (last && t->bounded_above)
-        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
-            vf32_min(vf32_set(t->high), acc[r][v]);
-    if (last && t->fn) {
-        vf32 sums[MR_TAIL * NV];  // apart from acc, which stays in registers
-        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++)
-            sums[r * nv + v] = acc[r][v];
-        t->fn(sums, sums, NULL, NULL, rows * nv * VF32);
-        UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
-            sums[r * nv + v];
-    }
+    if (last) finish(acc, t, rows, nv);
     UNROLLED for (int r = 0; r < rows; r++) {
         float *c = t->c + t->row[r];
         UNROLLED for (int v = 0; v < nv; v++) {

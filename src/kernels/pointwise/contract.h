@@ -89,7 +89,8 @@ typedef void (*TorTileFn)(void *dst, const void *a, const void *b, const void *c
 typedef struct {
     int add;          ///< the input that is added; 0: none
     float low, high;  ///< low <= high; infinite: no bound
-    TorTileFn fn;     ///< of one operand; NULL: none
+    int fn;           ///< TOR_FN_, of one operand; TOR_FN_copy: none
+    TorTileFn apply;  ///< what fn does; NULL: nothing
 } TorRegisterEpilogue;
 
 /// Whether `program`, an epilogue's, is of that kind and all in float32. NaN comes through the

@@ -12,7 +12,7 @@ static TorOperand other(const TorInstr *instr, TorOperand value) {
     return first == second ? (TorOperand){TOR_OPERAND_NONE, 0} : instr->src[first];
 }
 
-/// A function of float32 alone, over vectors; NULL if `fn` is none.
+/// What applies a function of one float32; NULL if `fn` is none.
 static TorTileFn unary(int fn) {
     if (tor_fn_arity(fn) != 1) return NULL;
     const TorPointwiseTable *table = tor_pointwise_table_any();
@@ -20,7 +20,7 @@ static TorTileFn unary(int fn) {
 }
 
 bool tor_epilogue_in_registers(const TorProgram *program, TorRegisterEpilogue *out) {
-    *out = (TorRegisterEpilogue){0, -INFINITY, INFINITY, NULL};
+    *out = (TorRegisterEpilogue){0, -INFINITY, INFINITY, TOR_FN_copy, NULL};
     if (program->n_outputs != 1 || program->output_type[0] != TOR_float32 ||
         program->n_reductions || program->n_instrs == 0)
         return false;
@@ -28,7 +28,7 @@ bool tor_epilogue_in_registers(const TorProgram *program, TorRegisterEpilogue *o
     bool bounded = false;
     for (int i = 0; i < program->n_instrs; i++) {
         const TorInstr *instr = &program->instr[i];
-        if (out->fn || instr->type != TOR_float32 || instr->to != TOR_float32) return false;
+        if (out->apply || instr->type != TOR_float32 || instr->to != TOR_float32) return false;
         TorOperand operand = other(instr, value);
         float bound = 0;
         if (operand.kind == TOR_OPERAND_IMM) bound = (float)program->imm[operand.index].f;
@@ -55,8 +55,9 @@ bool tor_epilogue_in_registers(const TorProgram *program, TorRegisterEpilogue *o
                 bounded = true;
                 break;
             default:
-                out->fn = unary(instr->fn);
-                if (!out->fn || !same(instr->src[0], value)) return false;
+                out->fn = instr->fn;
+                out->apply = unary(instr->fn);
+                if (!out->apply || !same(instr->src[0], value)) return false;
         }
         value = instr->dst;
     }
