@@ -69,7 +69,18 @@ static void set_strides(Problem *p, Layout x, Layout y) {
     p->w_count = a->groups * c * o * taps;
 }
 
-enum { NO_EPILOGUE, RESIDUAL, RELU, BOUNDS, SUM_BOUNDS, SILU, SUM_SIGMOID, GATE, EPILOGUES };
+enum {
+    NO_EPILOGUE,
+    RESIDUAL,
+    RELU,
+    BOUNDS,
+    SUM_BOUNDS,
+    SILU,
+    SUM_SIGMOID,
+    RELU_SILU,
+    GATE,
+    EPILOGUES
+};
 
 // clang-format off
 #define INSTR(fn, to, ...) \
@@ -94,6 +105,7 @@ static const TorProgram programs[EPILOGUES] = {
         PROGRAM(2, 2, INSTR(add, REG, ADDEND, ACC), INSTR(minimum, OUTPUT, SO_FAR, BOUND(1))),
     [SILU] = PROGRAM(1, 1, INSTR(silu, OUTPUT, ACC)),
     [SUM_SIGMOID] = PROGRAM(2, 2, INSTR(add, REG, ACC, ADDEND), INSTR(sigmoid, OUTPUT, SO_FAR)),
+    [RELU_SILU] = PROGRAM(1, 2, INSTR(relu, REG, ACC), INSTR(silu, OUTPUT, SO_FAR)),
     [GATE] = PROGRAM(2, 2, INSTR(silu, REG, ACC), INSTR(mul, OUTPUT, SO_FAR, ADDEND)),
 };
 
@@ -346,7 +358,8 @@ static void register_epilogues(void) {
                 [BOUNDS] = {0, -1.5f, 6, TOR_FN_copy},
                 [SUM_BOUNDS] = {1, -INFINITY, 6, TOR_FN_copy},
                 [SILU] = {0, -INFINITY, INFINITY, TOR_FN_silu},
-                [SUM_SIGMOID] = {1, -INFINITY, INFINITY, TOR_FN_sigmoid}};
+                [SUM_SIGMOID] = {1, -INFINITY, INFINITY, TOR_FN_sigmoid},
+                [RELU_SILU] = {0, 0, INFINITY, TOR_FN_silu}};
     TorRegisterEpilogue got;
     for (int i = RESIDUAL; i < GATE; i++) {
         TOR_CHECK(tor_epilogue_in_registers(&programs[i], &got));
@@ -522,6 +535,7 @@ static void depthwise(void) {
     for (size_t i = 0; i < TOR_COUNT_OF(depthwise_layers); i++) {
         const Layer *l = &depthwise_layers[i];
         double seconds = 0;
+        bench_layer(l, CHANNELS_LAST, SILU, &ignore, &ignore);
         bench_layer(l, CHANNELS_LAST, NO_EPILOGUE, &seconds, &ignore);
         int64_t out = (l->size - 1) / l->stride + 1;
         printf("    x and y: %.0f KB, %.1f GB/s\n",

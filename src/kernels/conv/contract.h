@@ -77,6 +77,7 @@ typedef struct {
         bool by_pixels;    ///< igemm: all panels for some pixels, then the next pixels
         bool finishes;     ///< the epilogue is `finish`, which register tiles apply
         TorRegisterEpilogue finish;
+        bool silu;  ///< which is SiLU, of a sum at most: some tiles have copies for it
         size_t patch_at, acc_at, seg_at, epilogue_at;  ///< offsets in scratch
     } plan;
 } TorConvArgs;

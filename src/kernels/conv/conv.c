@@ -1,6 +1,7 @@
 /// Conv family: rows, dispatch, tiling and weight packing. No arithmetic here.
 #include "kernels/conv/contract.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -123,9 +124,12 @@ static int64_t widest_span(const TorConvArgs *args, int i, int64_t *stride, int6
 static bool finishes(TorConvArgs *args) {
     const TorEpilogue *e = args->epilogue;
     TorRegisterEpilogue *finish = &args->plan.finish;
-    return e && tor_epilogue_in_registers(e->program, finish) &&
-           e->col_stride[e->program->n_inputs] == 1 &&
-           (!finish->add || e->col_stride[finish->add] == 1);
+    bool takes = e && tor_epilogue_in_registers(e->program, finish) &&
+                 e->col_stride[e->program->n_inputs] == 1 &&
+                 (!finish->add || e->col_stride[finish->add] == 1);
+    args->plan.silu =
+        takes && finish->fn == TOR_FN_silu && finish->low == -INFINITY && finish->high == INFINITY;
+    return takes;
 }
 
 static void bind_igemm(TorConvArgs *args) {

@@ -5,7 +5,7 @@
 /// of each, and a vector of weights four pixels. Tiles at the border leave out the taps that are
 /// outside. Sums are stored once: to y, or through an epilogue that registers can finish; through
 /// any other epilogue by way of scratch in L1. Numeric policy: that of the direct kernel.
-#include "base/simd.h"
+#include "base/simd_math.h"
 #include "kernels/conv/geometry.h"
 
 #if defined(TOR_ISA_avx512)
@@ -62,7 +62,7 @@ TOR_INLINE void add_line(vf32 acc[LINES][PIXELS], const Tile *t, const float *x,
 
 /// A tile of channels [c, c + lanes). `width` and what follows are constants of each copy.
 TOR_INLINE void one_vector(const Tile *t, int64_t c, int lanes, const int width, const int stride,
-                           const bool edges, const bool tail) {
+                           const bool edges, const bool tail, const bool silu) {
     vf32 start = {0}, acc[LINES][PIXELS];
     if (t->bias) start = tail ? vf32_load_n(t->bias + c, lanes) : vf32_load(t->bias + c);
 #pragma GCC unroll 2
@@ -83,14 +83,17 @@ TOR_INLINE void one_vector(const Tile *t, int64_t c, int lanes, const int width,
             add_line(acc, t, x, upper, lower, lanes, false, true, width, stride, edges, tail);
     }
 
-    if (t->finish) {
+    if (t->finish && !silu) {
         vf32 low = vf32_set(t->finish->low), high = vf32_set(t->finish->high);
 #pragma GCC unroll 2
         for (int i = 0; i < LINES; i++)
 #pragma GCC unroll 4
             for (int p = 0; p < PIXELS; p++) acc[i][p] = vf32_min(high, vf32_max(low, acc[i][p]));
     }
-    if (t->finish && t->finish->apply) {
+    if (silu) {
+#pragma GCC unroll 2
+        for (int i = 0; i < LINES; i++) vf32_silus(acc[i], acc[i], PIXELS);
+    } else if (t->finish && t->finish->apply) {
         vf32 sums[LINES][PIXELS];  // apart from acc, which stays in registers
 #pragma GCC unroll 2
         for (int i = 0; i < LINES; i++)
@@ -117,22 +120,23 @@ TOR_INLINE void one_vector(const Tile *t, int64_t c, int lanes, const int width,
     }
 }
 
-TOR_INLINE void whole_vectors(const Tile *t, const int width, const int stride, const bool edges) {
+TOR_INLINE void whole_vectors(const Tile *t, const int width, const int stride, const bool edges,
+                              const bool silu) {
     for (int64_t c = 0; c + VF32 <= t->channels; c += VF32)
-        one_vector(t, c, VF32, width, stride, edges, false);
+        one_vector(t, c, VF32, width, stride, edges, false, silu);
 }
 
+#define WHOLE(name, ...) \
+    static __attribute__((noinline)) void name(const Tile *t) { whole_vectors(t, __VA_ARGS__); }
 #define SHAPES(X) X(3, 1) X(3, 2) X(5, 1) X(5, 2) X(7, 1) X(7, 2)
-#define X(width, stride)                                                            \
-    static __attribute__((noinline)) void inner_##width##_##stride(const Tile *t) { \
-        whole_vectors(t, width, stride, false);                                     \
-    }                                                                               \
-    static __attribute__((noinline)) void edge_##width##_##stride(const Tile *t) {  \
-        whole_vectors(t, width, stride, true);                                      \
-    }                                                                               \
-    static __attribute__((noinline)) void tail_##width##_##stride(const Tile *t) {  \
-        int lanes = (int)(t->channels % VF32);                                      \
-        one_vector(t, t->channels - lanes, lanes, width, stride, true, true);       \
+#define X(width, stride)                                                             \
+    WHOLE(inner_##width##_##stride, width, stride, false, false)                     \
+    WHOLE(edge_##width##_##stride, width, stride, true, false)                       \
+    WHOLE(inner_silu_##width##_##stride, width, stride, false, true)                 \
+    WHOLE(edge_silu_##width##_##stride, width, stride, true, true)                   \
+    static __attribute__((noinline)) void tail_##width##_##stride(const Tile *t) {   \
+        int lanes = (int)(t->channels % VF32);                                       \
+        one_vector(t, t->channels - lanes, lanes, width, stride, true, true, false); \
     }
 SHAPES(X)
 #undef X
@@ -141,9 +145,11 @@ typedef struct {
     void (*inner)(const Tile *), (*edge)(const Tile *), (*tail)(const Tile *);
 } Shape;
 
-static Shape shape_of(int64_t width, int64_t stride) {
-#define X(w, s) \
-    if (width == w && stride == s) return (Shape){inner_##w##_##s, edge_##w##_##s, tail_##w##_##s};
+static Shape shape_of(int64_t width, int64_t stride, bool silu) {
+#define X(w, s)                                                                          \
+    if (width == w && stride == s)                                                       \
+        return silu ? (Shape){inner_silu_##w##_##s, edge_silu_##w##_##s, tail_##w##_##s} \
+                    : (Shape){inner_##w##_##s, edge_##w##_##s, tail_##w##_##s};
     SHAPES(X)
 #undef X
     __builtin_unreachable();
@@ -171,7 +177,7 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
         y = e->data[k];
         for (int i = 0; i < 4; i++) ys[i] = rs[i] * e->row_stride[k];
     }
-    Shape shape = shape_of(args->kernel[2], args->stride[2]);
+    Shape shape = shape_of(args->kernel[2], args->stride[2], args->plan.silu);
     int height = (int)args->kernel[1], width = (int)args->kernel[2];
     for (int64_t item = begin; item < end; item++) {
         int64_t rest = item, first = rest % args->plan.n_blocks * args->plan.n_block;

@@ -279,7 +279,7 @@ static void enter_panel(const State *s, const Block *block, int64_t first_panel,
                 .low = finish->low,
                 .high = finish->high,
                 .apply = last ? finish->apply : NULL,
-                .silu = last && finish->fn == TOR_FN_silu,
+                .silu = last && args->plan.silu,
                 .n = (int)(panel_column(o, p + 1) - column)};
     t->vectors = (t->n + VF32 - 1) / VF32;
     t->next = (const char *)t->b;

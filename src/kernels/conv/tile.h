@@ -49,7 +49,7 @@ typedef struct {
     bool bounded_below, bounded_above;
     float low, high;
     TorTileFn apply;  ///< NULL: nothing
-    bool silu;        ///< what it applies
+    bool silu;        ///< it applies SiLU, and there are no bounds
     int n, vectors;   ///< columns, 1..NR, and how many vectors they take
     float start[NR];  ///< what sums start from: the bias, or zeros
 } Tile;
