@@ -302,8 +302,8 @@ static void enter_panel(const State *s, const Block *block, int64_t first_panel,
 
 /// Whether a panel's tiles can run as a strip.
 static bool fits_strip(const State *s, const Block *block, const Tile *t, Cut cut) {
-    return s->even && t->n % VF32 == 0 && cut.rows >= most_rows(t) - 1 && s->blocks == 1 &&
-           block->end - block->begin == 1 && block->products % SLOT == 0 && block->products > 0;
+    return s->even && s->blocks == 1 && cut.rows >= most_rows(t) - 1 &&
+           strip_takes(t, block->products);
 }
 
 /// The tiles of some pixels. fetch_a: fetches the next tile's pixels, which follow its own in

@@ -1,15 +1,16 @@
 /// Register tiles one after the other over evenly spaced pixels: the short sums of 1x1
 /// convolutions, where what a tile costs beside its products counts.
 ///
-/// A strip is a panel of whole vectors by any number of pixels with one chain of products each, a
-/// multiple of SLOT. Numeric policy and what is done to the sums: those of tile.h.
+/// A strip is a panel of whole vectors by any number of pixels with one chain of products each; of
+/// a width that has a loop in assembly, one run that is a multiple of SLOT. Numeric policy and what
+/// is done to the sums: those of tile.h.
 #ifndef TOR_KERNELS_CONV_STRIP_H
 #define TOR_KERNELS_CONV_STRIP_H
 
 #include "base/simd_math.h"
 #include "kernels/conv/tile.h"
 
-/// Where the next tile is.
+/// Where the next tile is, and its first products.
 typedef struct {
     const float *a, *b, *add;
     float *c;
@@ -27,15 +28,22 @@ TOR_INLINE void strip_product(vf32 (*acc)[NV], const Tile *t, Strip *s, const in
         return;
     }
 #endif
-    const float *row[MR_TAIL], *b = s->b;
-    UNROLLED for (int r = 0; r < rows; r++) row[r] = s->a + r * t->a_step;
     UNROLLED for (int r = 0; r < rows; r++) UNROLLED for (int v = 0; v < nv; v++) acc[r][v] =
         vf32_load(t->start + v * VF32);
-    for (int64_t k = 0; k < s->depth; k += SLOT, s->next += t->next_step) {
-        UNROLLED for (int u = 0; u < SLOT; u++, b += nv * VF32) step(acc, row, k + u, b, rows, nv);
-        __builtin_prefetch(s->next, 0, 2);
-        __builtin_prefetch(s->next + 64, 0, 2);
-    }
+    const TorConvRun *run = t->run;
+    do {
+        const char *first = (const char *)s->a + (run->a - t->run->a);
+        const float *row[MR_TAIL], *b = s->b + (run->b - t->run->b) * nv * VF32;
+        UNROLLED for (int r = 0; r < rows; r++) row[r] = (const float *)first + r * t->a_step;
+        int64_t k = 0;
+        for (; k + SLOT <= run->len; k += SLOT, s->next += t->next_step) {
+            UNROLLED for (int u = 0; u < SLOT; u++, b += nv * VF32)
+                step(acc, row, k + u, b, rows, nv);
+            __builtin_prefetch(s->next, 0, 2);
+            __builtin_prefetch(s->next + 64, 0, 2);
+        }
+        for (; k < run->len; k++, b += nv * VF32) step(acc, row, k, b, rows, nv);
+    } while (run++->end == 0);
 }
 
 /// A tile, and where the next one is. What follows is
@@ -61,6 +69,15 @@ TOR_INLINE void strip_tile(const Tile *t, Strip *s, const int rows, const int nv
         vf32_store(s->c + r * t->c_step + v * VF32, acc[r][v]);
     s->a += rows * t->a_step;
     s->c += rows * t->c_step;
+}
+
+/// Whether a chain of so many products in runs from t->run on can be a strip's.
+static bool strip_takes(const Tile *t, int64_t products) {
+    if (t->n % VF32) return false;
+#if defined(TOR_ISA_avx2)
+    if (t->vectors == 3) return t->run->len == products && products > 0 && products % SLOT == 0;
+#endif
+    return products <= TOR_CONV_CHAIN;
 }
 
 /// Pixels of a tile at most.
