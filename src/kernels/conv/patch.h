@@ -6,6 +6,17 @@
 
 #include "kernels/conv/contract.h"
 
+/// Three planes to pixels of three channels, as images come; a loop that compilers vectorize.
+static inline void tor_conv_interleave_3(float *restrict dst, const float *restrict r,
+                                         const float *restrict g, const float *restrict b,
+                                         int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        dst[3 * i] = r[i];
+        dst[3 * i + 1] = g[i];
+        dst[3 * i + 2] = b[i];
+    }
+}
+
 /// One line of pixels [first, first + n) of x, all channels of the group, to dst; zeros outside x.
 static inline void tor_conv_copy_line(float *dst, int64_t pixel, const float *src, int64_t c,
                                       const TorConvArgs *args, int64_t first, int64_t n) {
@@ -24,6 +35,8 @@ static inline void tor_conv_copy_line(float *dst, int64_t pixel, const float *sr
     } else if (channel_stride == 1) {
         for (int64_t i = 0; i < n; i++)
             memcpy(dst + i * pixel, src + i * step, (size_t)c * sizeof(float));
+    } else if (c == 3 && step == 1 && pixel == 3) {
+        tor_conv_interleave_3(dst, src, src + channel_stride, src + 2 * channel_stride, n);
     } else {
         for (int64_t k = 0; k < c; k += 8) {
             int64_t lanes = TOR_MIN(c - k, 8);
