@@ -89,17 +89,21 @@ def exported(model, inputs, folder):
     return path
 
 
-def onnxruntime(model, inputs, threads):
-    need("onnxruntime", "onnxscript")
+def onnx_session(path, inputs, threads):
+    """The call of an exported model, loaded into ONNX Runtime."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    with tempfile.TemporaryDirectory() as folder:
-        path = exported(model, inputs, folder)
-        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     feed = {slot.name: x.numpy() for slot, x in zip(session.get_inputs(), inputs, strict=True)}
     return lambda: torch.from_numpy(session.run(None, feed)[0])
+
+
+def onnxruntime(model, inputs, threads):
+    need("onnxruntime", "onnxscript")
+    with tempfile.TemporaryDirectory() as folder:
+        return onnx_session(exported(model, inputs, folder), inputs, threads)
 
 
 def openvino(model, inputs, threads):
