@@ -54,6 +54,11 @@ TOR_INLINE void strip_tile(const Tile *t, Strip *s, const int rows, const int nv
         __builtin_prefetch(ahead, 1, 3);
         __builtin_prefetch(ahead + nv * VF32 - 1, 1, 3);
     }
+    if (t->add) UNROLLED for (int r = 0; r < rows; r++) {
+            const float *ahead = s->add + (rows + r) * t->add_step;
+            __builtin_prefetch(ahead, 0, 3);
+            __builtin_prefetch(ahead + nv * VF32 - 1, 0, 3);
+        }
     vf32 acc[MR_TAIL][NV];
     strip_product(acc, t, s, rows, nv);
     if (t->add) {
