@@ -1,34 +1,16 @@
 // What the passes of fusion, freezing and layout make of a graph: printed text before and after.
+#include "frame.h"
 #include "passes/layout.h"
 #include "passes/passes.h"
 #include "passes/program_builder.h"
 #include "passes/prologue.h"
-#include "support.h"
-
-static TorGraph *g;
-
-static int setup(void **state) {
-    (void)state;
-    g = new_graph();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tor_graph_destroy(&g);
-    return 0;
-}
 
 static void run(const char *names) { run_passes(g, names); }
 
-static TorValue *permuted(TorValue *x, int64_t a, int64_t b, int64_t c, int64_t d) {
-    return OP(g, permute, INS(x), ATTRS(INTS(axes, a, b, c, d)));
-}
 static TorValue *viewed(TorValue *x, const char *dims) {
     return OP(g, view, INS(x), ATTRS(DIMS(g, dims)));
 }
 #define UNARY(fn, x) OP(g, fn, INS(x), NONE)
-#define BINARY(fn, a, b) OP(g, fn, INS(a, b), NONE)
 
 static void expect_program(const TorNode *node, const char *expected) {
     char text[1024];

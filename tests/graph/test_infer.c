@@ -1,19 +1,5 @@
 // Type and shape rules: one case for each kind of op, and the messages of what is wrong.
-#include "support.h"
-
-static TorGraph *g;
-
-static int setup(void **state) {
-    (void)state;
-    g = new_graph();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tor_graph_destroy(&g);
-    return 0;
-}
+#include "frame.h"
 
 static void is(const TorValue *v, const char *expected) {
     char text[160];

@@ -1,20 +1,6 @@
 // The simple passes: a graph printed before and after.
+#include "frame.h"
 #include "passes/passes.h"
-#include "support.h"
-
-static TorGraph *g;
-
-static int setup(void **state) {
-    (void)state;
-    g = new_graph();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tor_graph_destroy(&g);
-    return 0;
-}
 
 // Runs passes named with spaces between, and dce at the end; verifies.
 static void run(const char *names) {

@@ -3,29 +3,10 @@
 #include <float.h>
 #include <math.h>
 
+#include "frame.h"
 #include "passes/passes.h"
-#include "support.h"
-
-static TorGraph *g;
-
-static int setup(void **state) {
-    (void)state;
-    g = new_graph();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tor_graph_destroy(&g);
-    return 0;
-}
 
 static void run(const char *names) { run_passes(g, names); }
-
-static TorValue *permuted(TorValue *x, int64_t a, int64_t b, int64_t c, int64_t d) {
-    return OP(g, permute, INS(x), ATTRS(INTS(axes, a, b, c, d)));
-}
-#define BINARY(fn, a, b) OP(g, fn, INS(a, b), NONE)
 
 static void test_attention(void **state) {
     (void)state;
