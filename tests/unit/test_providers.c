@@ -11,6 +11,7 @@
 #include "tune/results.h"
 #include "tune/tuner.h"
 #include "tune/validators.h"
+#include "warnings.h"
 
 // ---------------------------------------------------------------- the provider
 
@@ -65,16 +66,6 @@ static const ToroidProvider provider = {
     sizeof provider, TOROID_PROVIDER_ABI, "test", multiply, init, version, &library};
 
 // ---------------------------------------------------------------- the tests' frame
-
-static char warnings[4096];
-static int n_warnings;
-
-static void hear(void *user, int level, const char *message) {
-    (void)user;
-    if (level > 0) return;
-    n_warnings++;
-    snprintf(warnings, sizeof warnings, "%s", message);
-}
 
 static void set_up(const char *name, const char *value) { MUST(tor_tune_set(name, value)); }
 

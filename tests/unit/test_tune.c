@@ -11,16 +11,7 @@
 #include "tune/choose.h"
 #include "tune/results.h"
 #include "tune/tuner.h"
-
-static char warnings[4096];
-static int n_warnings;
-
-static void hear(void *user, int level, const char *message) {
-    (void)user;
-    if (level > 0) return;
-    n_warnings++;
-    snprintf(warnings, sizeof warnings, "%s", message);
-}
+#include "warnings.h"
 
 static void switch_on(bool tuning) {
     TorTuneSettings s = tor_tune_settings();
