@@ -62,11 +62,7 @@ static ToroidStatus look_at(const ToroidProviderHost *host, void *library) {
 
 static ToroidStatus init(const ToroidProviderHost *host, void *user) {
     (void)user;
-    void *library = open_library(host, "TOROID_CBLAS", "libopenblas.so.0");
-    if (!library) return TOROID_FAILED;
-    ToroidStatus status = look_at(host, library);
-    if (status != TOROID_OK) dlclose(library);
-    return status;
+    return take_library(host, "TOROID_CBLAS", "libopenblas.so.0", look_at);
 }
 
 static const char *version(void *user) {

@@ -42,6 +42,18 @@ static inline void *open_library(const ToroidProviderHost *host, const char *var
     return library;
 }
 
+/// Opens the library and has `look_at` take what it needs of it; closes it if that refuses.
+static inline ToroidStatus take_library(const ToroidProviderHost *host, const char *variable,
+                                        const char *example,
+                                        ToroidStatus (*look_at)(const ToroidProviderHost *host,
+                                                                void *library)) {
+    void *library = open_library(host, variable, example);
+    if (!library) return TOROID_FAILED;
+    ToroidStatus status = look_at(host, library);
+    if (status != TOROID_OK) dlclose(library);
+    return status;
+}
+
 /// A function of a library or of those that it needs, into a pointer to that function; NULL: it has
 /// none of that name.
 static inline void find_function(void *library, const char *name, void *function) {

@@ -42,11 +42,7 @@ static ToroidStatus look_at(const ToroidProviderHost *host, void *library) {
 
 static ToroidStatus init(const ToroidProviderHost *host, void *user) {
     (void)user;
-    void *library = open_library(host, "TOROID_ONEDNN", "libdnnl.so.2");
-    if (!library) return TOROID_FAILED;
-    ToroidStatus status = look_at(host, library);
-    if (status != TOROID_OK) dlclose(library);
-    return status;
+    return take_library(host, "TOROID_ONEDNN", "libdnnl.so.2", look_at);
 }
 
 static const char *version(void *user) {
