@@ -473,6 +473,15 @@ static void bench_skinny(void) {
     bench_linear(1, 768, 768, EPILOGUE_NONE, false);
 }
 
+// A sentence and a few decoded tokens of T5.
+static void bench_short(void) {
+    static const int64_t t5[][2] = {{512, 512}, {2048, 512}, {512, 2048}};
+    static const int64_t rows[] = {4, 14};
+    for (size_t r = 0; r < TOR_COUNT_OF(rows); r++)
+        for (size_t i = 0; i < TOR_COUNT_OF(t5); i++)
+            bench_linear(rows[r], t5[i][0], t5[i][1], EPILOGUE_NONE, true);
+}
+
 static void bench_rows(void) {
     static const int64_t rows[] = {5, 12, 17, 100, 127, 130, 512, 1000};
     for (size_t i = 0; i < TOR_COUNT_OF(rows); i++)
@@ -527,10 +536,8 @@ int main(int argc, char **argv) {
     static const TorCheckTest tests[] = {
         {"panels", panels},     {"every_row", every_row}, {"layouts", layouts}, {"exact", exact},
         {"specials", specials}, {"blocks", blocks},       {"empty", empty},     {"typed", typed}};
-    static const TorCheckTest benches[] = {{"bert", bench_bert},
-                                           {"skinny", bench_skinny},
-                                           {"rows", bench_rows},
-                                           {"heads", bench_heads},
-                                           {"bind", bench_bind}};
+    static const TorCheckTest benches[] = {{"bert", bench_bert},   {"skinny", bench_skinny},
+                                           {"short", bench_short}, {"rows", bench_rows},
+                                           {"heads", bench_heads}, {"bind", bench_bind}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
 }
