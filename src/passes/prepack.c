@@ -1,6 +1,8 @@
 // Weights of linear and conv are read in the packed format of their kernel family. Packing is a
 // node, so a frozen weight is packed once by the prologue, and any other at each call where that
 // pays.
+#include <math.h>
+
 #include "passes/passes.h"
 
 static ToroidStatus pack_linear(TorGraph *g, TorNode *node) {
@@ -24,6 +26,43 @@ static ToroidStatus pack_linear(TorGraph *g, TorNode *node) {
     return TOROID_OK;
 }
 
+static bool is_all(const TorNode *node, TorAttrKey key, int64_t value) {
+    const TorAttr *a = tor_attr(node, key);
+    for (int i = 0; a && i < a->count; i++)
+        if (a->ints[i] != value) return false;
+    return true;
+}
+
+// Sizes that are not known are taken for those of the middle of a net for images.
+static double known_or(TorGraph *g, TorDim dim, int64_t usual) {
+    int64_t value;
+    return (double)(tor_int_known(g, dim, &value) ? value : usual);
+}
+
+// Whether a convolution is faster as Winograd's F(4x4, 3x3): 36 products for a tile of 16 pixels
+// that would take 144, but transforms at both ends and weights four times as large. The cost is in
+// multiply-adds by vectors of 8, as measured with AVX2; other levels have other vectors, but much
+// the same ratios. Weights that change are packed at each call, which would cost more than it
+// saves.
+static bool winograd_pays(TorGraph *g, const TorNode *node, const int64_t *weight) {
+    enum { OUT = 4, POINTS = 36, TAPS = 9 };
+    const TorValue *w = tor_in(node, 1), *y = node->outputs[0];
+    if (!w->frozen || w->dtype != TOR_float32 || w->rank != 4 || weight[2] != 3 || weight[3] != 3)
+        return false;
+    if (tor_attr_int(node, TOR_ATTR_transposed, 0) || tor_attr_int(node, TOR_ATTR_groups, 1) != 1 ||
+        !is_all(node, TOR_ATTR_stride, 1) || !is_all(node, TOR_ATTR_dilation, 1))
+        return false;
+    double o = (double)weight[0], c = (double)weight[1], batch = known_or(g, y->dim[0], 1),
+           height = known_or(g, y->dim[2], 28), width = known_or(g, y->dim[3], 28),
+           tiles = batch * ceil(height / OUT) * ceil(width / OUT);
+    double direct = batch * height * width * TAPS * c * o / 8,
+           // A sum of products costs as much as 16 more of them.
+        products = tiles * POINTS * (c + 16) * ceil(o / 8) / 0.85,
+           // A line of weights comes from memory in the time of 26.
+        weights = POINTS * c * o / 16 * 26, transforms = tiles * (200 * c + 180 * o) / 8;
+    return fmax(products, weights) + transforms < 0.9 * direct;
+}
+
 static ToroidStatus pack_conv(TorGraph *g, TorNode *node) {
     TorValue *w = tor_in(node, 1);
     int64_t size[TOR_MAX_RANK];
@@ -34,9 +73,11 @@ static ToroidStatus pack_conv(TorGraph *g, TorNode *node) {
     bool transposed = tor_attr_int(node, TOR_ATTR_transposed, 0);
     TorDim bytes = tor_int_const(g, 0);
     TorAttr attrs[] = {TOR_A_INT(groups, groups), TOR_A_DIMS(dims, &bytes, 1),
-                       TOR_A_INT(transposed, transposed)};
+                       TOR_A_INT(transposed, transposed), TOR_A_INT(winograd, 1)};
+    const bool winograd = winograd_pays(g, node, size);
     TorNode *pack;
-    TOR_TRY(tor_graph_add(g, node, TOR_OP_pack_conv, &w, 1, attrs, 3, 1, &pack));
+    TOR_TRY(tor_graph_add(g, node, TOR_OP_pack_conv, &w, 1, attrs, winograd ? 4 : 3, 1, &pack));
+    if (winograd) TOR_TRY(tor_attr_set(g, node, TOR_A_INT(winograd, 1)));
     pack->outputs[0]->frozen = w->frozen;
     TOR_TRY(tor_attr_set(g, node, TOR_A_INT(packed, 1)));
     TOR_TRY(tor_attr_set(g, node, TOR_A_INT(n, transposed ? size[1] * groups : size[0])));

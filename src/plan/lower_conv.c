@@ -49,6 +49,7 @@ static ToroidStatus lower_weight(TorPlan *plan, const TorNode *node, const TorVa
     f->out_channels = d->transposed ? size[1] * f->groups : size[0];
     f->in_channels = d->transposed ? size[0] : size[1] * f->groups;
     for (int i = 0; i < 3; i++) f->kernel[i] = i < 3 - spatial ? 1 : size[2 + i - (3 - spatial)];
+    f->winograd = tor_attr_int(node, TOR_ATTR_winograd, 0);
     tor_spatial_strides(plan->g, spatial, view.stride, d->stride);
     return TOROID_OK;
 }
@@ -164,6 +165,8 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     tor_spatial_strides(g, spatial, to.stride, d->y_stride);
     const char *reason = NULL;
     if (!tor_conv_supported(f, &reason)) return tor_refuse("%s", reason);
+    f->winograd = tor_attr_int(node, TOR_ATTR_winograd, 0);
+    if (f->winograd && !tor_conv_winograd_takes(f)) return tor_refuse("conv: not one for winograd");
     TOR_TRY(pointers(plan, node, packed, has_bias));
     return tor_lower_epilogue(plan, node, 2 + has_bias, 1, 0, offsetof(TorConvProblem, epilogue),
                               &d->epilogue);
@@ -196,9 +199,10 @@ ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_step_add(plan, &pack_kind, node, sizeof *d, sizeof(TorConvPackArgs), &d));
     TOR_TRY(lower_weight(plan, node, w, d));
     const TorConvPackArgs *f = &d->fixed;
-    size_t bytes = w->dtype == TOR_float32 ? tor_conv_packed_bytes(f->out_channels, f->in_channels,
-                                                                   f->groups, f->kernel)
-                                           : tor_conv_typed_packed_bytes(f, w->dtype);
+    size_t bytes = w->dtype == TOR_float32
+                       ? tor_conv_packed_bytes(f->out_channels, f->in_channels, f->groups,
+                                               f->kernel, f->winograd)
+                       : tor_conv_typed_packed_bytes(f, w->dtype);
     plan->storages[to.storage].bytes = TOR_MAX(bytes, (size_t)1);
     TOR_TRY(tor_step_pointer(plan, &from, offsetof(TorConvPackArgs, weight)));
     return tor_step_pointer(plan, &to, offsetof(TorConvPackArgs, packed));

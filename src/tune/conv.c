@@ -1,6 +1,6 @@
-// What may be chosen for a convolution in float32: the pixels of a tile, the output channels of an
-// item and the products of a block. The kernel goes with the packed format of the weight, so it is
-// never tuned.
+// What may be chosen for a convolution in float32: the pixels of a tile or, for winograd, the tiles
+// of a block, the output channels of an item and the products of a block. The kernel goes with the
+// packed format of the weight, so it is never tuned.
 #include <string.h>
 
 #include "base/hash.h"
@@ -27,7 +27,7 @@ enum { PIXELS, N_BLOCK, K_BLOCK };  // knobs
 static uint64_t hash(const void *problem) {
     const TorConvProblem *p = problem;
     const TorConvArgs *a = &p->conv;
-    uint64_t h = tor_hash_add(0, a->transposed | p->has_bias << 1);
+    uint64_t h = tor_hash_add(0, a->transposed | p->has_bias << 1 | a->winograd << 2);
 #define X(name, values, count) h = tor_hash_list(h, values, count);
     FIELDS(X)
 #undef X
@@ -42,6 +42,7 @@ static void put(const void *problem, TorText *t) {
 #undef X
     tor_params_put(t, "transposed", a->transposed);
     tor_params_put(t, "bias", p->has_bias);
+    if (a->winograd) tor_params_put(t, "winograd", 1);
     tor_params_put_epilogue(t, a->epilogue);
 }
 
@@ -71,6 +72,7 @@ static bool is_sane(const TorConvArgs *a) {
             return false;
     }
     if (work > 1e14 || !tor_conv_supported(a, &reason) || !extents(a, count)) return false;
+    if (a->winograd && !tor_conv_winograd_takes(a)) return false;
     return !a->epilogue || epilogue(a, NULL);
 }
 
@@ -84,6 +86,7 @@ static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
 #undef X
     a->transposed = tor_params_get(&p, "transposed", 0, 1);
     to->has_bias = tor_params_get(&p, "bias", 0, 1);
+    if (strncmp(p.at, "winograd=", 9) == 0) a->winograd = tor_params_get(&p, "winograd", 0, 1);
     to->dtype = TOR_float32;
     if (tor_params_get_epilogue(&p, arena, &to->epilogue)) a->epilogue = &to->epilogue;
     TOR_TRY(tor_params_end(&p));
@@ -112,6 +115,11 @@ static void candidates(const void *problem, int threads, TorTuneList *list) {
         if (block != a->plan.n_block) tor_tune_list_knob(list, N_BLOCK, block);
     }
     if (a->row->direct) return;
+    if (a->winograd) {
+        for (int64_t tiles = 8; tiles <= 96; tiles += tiles < 32 ? 8 : 16)
+            if (tiles != a->plan.pixels) tor_tune_list_knob(list, PIXELS, tiles);
+        return;
+    }
     static const int64_t pixels[] = {24, 48, 72, 96, 126, 168, 252, 384};
     for (size_t i = 0; i < TOR_COUNT_OF(pixels); i++) {
         tor_tune_list_knob(list, PIXELS, pixels[i]);
@@ -138,7 +146,8 @@ static bool operands(void *problem, TorTuneOperands *list) {
     int64_t count[2];
     if (!extents(a, count)) return false;
     tor_tune_operand(list, &a->x, (size_t)count[0] * 4, TOR_float32, false, false);
-    size_t packed = tor_conv_packed_bytes(a->out_channels, a->in_channels, a->groups, a->kernel);
+    size_t packed =
+        tor_conv_packed_bytes(a->out_channels, a->in_channels, a->groups, a->kernel, a->winograd);
     tor_tune_operand(list, &a->packed, packed, TOR_float32, false, true);
     if (p->has_bias)
         tor_tune_operand(list, &a->bias, (size_t)a->out_channels * 4, TOR_float32, false, true);

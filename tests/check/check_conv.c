@@ -111,7 +111,8 @@ static const TorProgram programs[EPILOGUES] = {
 
 static void pack(Problem *p, float **packed) {
     size_t bytes = tor_conv_packed_bytes(p->conv.out_channels, p->conv.in_channels, p->conv.groups,
-                                         p->conv.kernel);
+                                         p->conv.kernel, p->conv.winograd);
+    p->weight.winograd = p->conv.winograd;
     *packed = tor_check_buffer(bytes, TOR_CACHE_LINE);
     tor_conv_pack_bind(&p->weight);
     p->weight.packed = *packed;
@@ -129,13 +130,14 @@ static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias
     set_strides(p, lx, ly);
     tor_check_case(
         "b=%d c=%d o=%d g=%d in=%dx%dx%d out=%dx%dx%d k=%dx%dx%d s=%d,%d,%d p=%d,%d,%d d=%d,%d,%d "
-        "t=%d x=%d y=%d fill=%d bias=%d ep=%d",
+        "t=%d wino=%d x=%d y=%d fill=%d bias=%d ep=%d",
         (int)a->batch, (int)a->in_channels, (int)a->out_channels, (int)a->groups,
         (int)a->in_size[0], (int)a->in_size[1], (int)a->in_size[2], (int)a->out_size[0],
         (int)a->out_size[1], (int)a->out_size[2], (int)a->kernel[0], (int)a->kernel[1],
         (int)a->kernel[2], (int)a->stride[0], (int)a->stride[1], (int)a->stride[2],
         (int)a->padding[0], (int)a->padding[1], (int)a->padding[2], (int)a->dilation[0],
-        (int)a->dilation[1], (int)a->dilation[2], a->transposed, lx, ly, fill, with_bias, program);
+        (int)a->dilation[1], (int)a->dilation[2], a->transposed, a->winograd, lx, ly, fill,
+        with_bias, program);
     float *x = tor_check_buffer((size_t)p->x_count * 4, 4),
           *w = tor_check_buffer((size_t)p->w_count * 4, 4), *packed;
     // Huge finite values would overflow in one order of summation and not in another.
@@ -189,10 +191,10 @@ static void check(Problem *p, Layout lx, Layout ly, TorFill fill, bool with_bias
     tor_conv_run(a, 0, a->items, scratch);
     double products =
         2 + (double)(a->in_channels / a->groups * a->kernel[0] * a->kernel[1] * a->kernel[2]);
-    bool exact = fill == TOR_FILL_EXACT && program < SILU;
+    bool exact = fill == TOR_FILL_EXACT && program < SILU && !a->winograd;
     double tolerance = exact ? 0 : 4e-7 * products;
     tor_check_compare(TOR_float32, got, want, p->y_count, exact ? 0 : 1e-6,
-                      TOR_MIN(tolerance, 1e-4));
+                      TOR_MIN(tolerance, 1e-4) * (a->winograd ? 3 : 1));
 
     float *again = tor_check_buffer((size_t)p->y_count * 4, 4);
     a->y = again;
@@ -321,6 +323,34 @@ static void depthwise_tiles(void) {
               tor_check_coin() ? TOR_FILL_EXACT : TOR_FILL_UNIFORM, true,
               (int)tor_check_range(0, EPILOGUES - 1));
         TOR_CHECK(strstr(a->row->name, "depthwise") != NULL);
+    }
+}
+
+/// Tiles of 4x4 pixels that hang over the edges, panels that are not full, every layout.
+static void winograd(void) {
+    for (int n = 0; n < 400; n++) {
+        Problem p = {0};
+        TorConvArgs *a = &p.conv;
+        bool big = tor_check_range(0, 5) == 0;
+        a->winograd = true;
+        a->groups = 1;
+        a->batch = tor_check_range(1, 3);
+        a->in_channels = tor_check_range(1, big ? 300 : 40);
+        a->out_channels = tor_check_range(1, big ? 120 : 40);
+        for (int i = 0; i < 3; i++) {
+            a->kernel[i] = i ? 3 : 1;
+            a->stride[i] = a->dilation[i] = 1;
+            a->padding[i] = i ? tor_check_range(0, tor_check_coin() ? 1 : 9) : 0;
+            a->in_size[i] = i ? tor_check_range(1, 26) : tor_check_range(1, 2);
+            a->in_size[i] = TOR_MAX(a->in_size[i], a->kernel[i] - 2 * a->padding[i]);
+            a->out_size[i] = out_size(a, i) + (i && tor_check_range(0, 3) == 0);
+        }
+        TOR_CHECK(tor_conv_winograd_takes(a));
+        if (tor_check_coin()) a->wish.pixels = tor_check_range(1, 60);
+        if (tor_check_coin()) a->wish.n_block = tor_check_range(1, 200);
+        check(&p, (Layout)tor_check_range(0, 2), (Layout)tor_check_range(0, 2), TOR_FILL_UNIFORM,
+              true, tor_check_coin() ? NO_EPILOGUE : (int)tor_check_range(RESIDUAL, EPILOGUES - 1));
+        TOR_CHECK(strstr(a->row->name, "winograd") != NULL);
     }
 }
 
@@ -457,15 +487,17 @@ static void bench_run(void *ctx) {
 static const char *const program_names[EPILOGUES] = {
     [RESIDUAL] = " +add+relu", [RELU] = " relu", [BOUNDS] = " bounds", [SILU] = " silu"};
 
-static void bench_layer(const Layer *l, Layout x_layout, int program, double *seconds,
-                        double *flops) {
+static void bench_kernel(const Layer *l, Layout x_layout, int program, bool winograd,
+                         double *seconds, double *flops) {
     Problem p = make(1, l->c, l->o, l->groups, l->size, l->kernel, l->stride, l->padding);
     set_strides(&p, x_layout, CHANNELS_LAST);
     float *x = tor_alloc((size_t)p.x_count * 4), *y = tor_alloc((size_t)p.y_count * 4),
           *w = tor_alloc((size_t)p.w_count * 4);
     tor_check_fill(TOR_float32, x, p.x_count, TOR_FILL_UNIFORM);
     tor_check_fill(TOR_float32, w, p.w_count, TOR_FILL_UNIFORM);
-    float *packed = tor_alloc(tor_conv_packed_bytes(l->o, l->c, l->groups, p.conv.kernel));
+    p.conv.winograd = p.weight.winograd = winograd;
+    float *packed =
+        tor_alloc(tor_conv_packed_bytes(l->o, l->c, l->groups, p.conv.kernel, winograd));
     float *bias = tor_alloc_zero((size_t)l->o * 4);
     tor_conv_pack_bind(&p.weight);
     p.weight.weight = w;
@@ -487,7 +519,8 @@ static void bench_layer(const Layer *l, Layout x_layout, int program, double *se
     Bench b = {p.conv, tor_alloc(p.conv.scratch_bytes + 64)};
     double work = 2.0 * (double)(p.w_count * p.conv.out_size[1] * p.conv.out_size[2]);
     char name[96];
-    snprintf(name, sizeof name, "%s%s%s", l->name, x_layout == CHANNELS_FIRST ? " (nchw x)" : "",
+    snprintf(name, sizeof name, "%s%s%s%s", l->name, winograd ? " winograd" : "",
+             x_layout == CHANNELS_FIRST ? " (nchw x)" : "",
              program == NO_EPILOGUE ? "" : program_names[program]);
     tor_check_bench_flops(name, work, 1, bench_run, &b);
     *seconds += l->times * tor_check_time(bench_run, &b);
@@ -499,6 +532,16 @@ static void bench_layer(const Layer *l, Layout x_layout, int program, double *se
     tor_free(w);
     tor_free(x);
     tor_free(y);
+}
+
+/// The kernel that a net gets: where that is winograd, igemm's time is printed too.
+static void bench_layer(const Layer *l, Layout x_layout, int program, double *seconds,
+                        double *flops) {
+    Problem p = make(1, l->c, l->o, l->groups, l->size, l->kernel, l->stride, l->padding);
+    bool winograd = tor_conv_winograd_takes(&p.conv) && l->c >= 32 && l->size > 7;
+    double other[2] = {0};
+    if (winograd) bench_kernel(l, x_layout, program, false, &other[0], &other[1]);
+    bench_kernel(l, x_layout, program, winograd, seconds, flops);
 }
 
 static void resnet50_total(int program) {
@@ -563,6 +606,7 @@ int main(int argc, char **argv) {
                                          {"layers", layers},
                                          {"random_shapes", random_shapes},
                                          {"depthwise_tiles", depthwise_tiles},
+                                         {"winograd", winograd},
                                          {"specials", specials},
                                          {"register_epilogues", register_epilogues},
                                          {"empty", empty},

@@ -53,6 +53,8 @@ static void draw_conv(TorText *t, bool small) {
     tor_text_put(t, ";y=%" PRId64 ":1:%" PRId64 ":%" PRId64 ":%" PRId64, o * out * out,
                  o * out * out, o * out, o);
     tor_text_put(t, ";transposed=0;bias=1");
+    if (kernel == 3 && stride == 1 && groups == 1 && tor_check_coin())
+        tor_text_put(t, ";winograd=1");
     if (tor_check_coin())
         tor_text_put(t, ";epilogue=f.f.0.0|relu.ffo0i0;strides=0:%" PRId64 ":1", o);
 }

@@ -347,6 +347,37 @@ static void test_prepack(void **state) {
                 "    output                            %5 %6 %7\n");
 }
 
+// Winograd's weights for frozen 3x3 kernels where they pay: not for few channels or pixels, nor for
+// strides; sizes that are not known are taken for usual ones.
+static void test_prepack_winograd(void **state) {
+    (void)state;
+    static const struct {
+        const char *image, *filter;
+        int64_t stride;
+        bool frozen, pays;
+    } cases[] = {
+        {"1 64 56 56", "64 64 3 3", 1, true, true},  {"1 64 56 56", "64 64 3 3", 1, false, false},
+        {"1 64 56 56", "64 64 3 3", 2, true, false}, {"1 64 56 56", "64 64 1 1", 1, true, false},
+        {"1 8 56 56", "64 8 3 3", 1, true, false},   {"1 512 7 7", "512 512 3 3", 1, true, false},
+        {"8 512 7 7", "512 512 3 3", 1, true, true}, {"s 64 t u", "64 64 3 3", 1, true, true},
+    };
+    for (size_t i = 0; i < TOR_COUNT_OF(cases); i++) {
+        tor_graph_destroy(&g);
+        g = new_graph();
+        TorValue *image = INPUT(g, "image", cases[i].image),
+                 *filter = cases[i].frozen ? WEIGHT(g, "filter", cases[i].filter)
+                                           : INPUT(g, "filter", cases[i].filter);
+        TorValue *y = OP(g, conv, INS(image, filter),
+                         ATTRS(INTS(stride, cases[i].stride, cases[i].stride), INTS(padding, 1, 1),
+                               INTS(dilation, 1, 1)));
+        set_outputs(g, INS(y));
+        run("prepack");
+        const TorNode *node = first_of(TOR_OP_conv), *pack = first_of(TOR_OP_pack_conv);
+        assert_int_equal(tor_attr_int(node, TOR_ATTR_winograd, 0), cases[i].pays);
+        assert_int_equal(tor_attr_int(pack, TOR_ATTR_winograd, 0), cases[i].pays);
+    }
+}
+
 static void test_prologue(void **state) {
     (void)state;
     TorPrologue prologue = {0};
@@ -535,7 +566,8 @@ int main(void) {
         TEST(test_epilogue),     TEST(test_epilogue_stops), TEST(test_epilogue_operands),
         TEST(test_group),        TEST(test_group_rows),     TEST(test_group_shares),
         TEST(test_group_axes),   TEST(test_fold_conv),      TEST(test_fold_pad),
-        TEST(test_widen),        TEST(test_prepack),        TEST(test_prologue),
+        TEST(test_widen),        TEST(test_prepack),        TEST(test_prepack_winograd),
+        TEST(test_prologue),
 
         TEST(test_layout_views), TEST(test_layout_conv),    TEST(test_layout_heads),
         TEST(test_inplace),

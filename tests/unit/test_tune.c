@@ -91,6 +91,9 @@ static const struct {
     {"conv_f32",
      "b=1;c=12;o=20;groups=2;in=1:5:6;out=1:10:12;kernel=1:2:2;stride=1:2:2;padding=0:0:0;"
      "dilation=1:1:1;x=360:30:360:6:1;y=2400:120:2400:12:1;transposed=1;bias=1"},
+    {"conv_f32",
+     "b=2;c=10;o=40;groups=1;in=1:13:17;out=1:13:17;kernel=1:3:3;stride=1:1:1;padding=0:1:1;"
+     "dilation=1:1:1;x=2210:1:2210:170:10;y=8840:1:8840:680:40;transposed=0;bias=1;winograd=1"},
     {"attention_f32",
      "b=2;h=4:2;m=40;n=70;d=16:24;q=2560:640:16:1;k=2240:1120:16:1;v=3360:1680:24:1;"
      "out=3840:24:96:1;causal=0;nan_rows=0;scale_bits=1048576000"},

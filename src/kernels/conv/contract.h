@@ -20,13 +20,18 @@
 /// patch
 ///   of it. This is Dukhan 2019, "The Indirect Convolution Algorithm", with the indirection buffer
 ///   factored into pixel pointers plus tap offsets, which padding by copy makes possible.
+/// - winograd: what `winograd` asks for, in weights and here alike: 3x3 kernels with stride 1 over
+///   one group, four to a quarter of the products. See winograd.c.
 ///
 /// Numeric policy: float32 products and sums, fused where the level has FMA. igemm adds, in order,
 /// chains of at most 384 products, taps outer and channels inner, the first from the bias on (two
 /// or four interleaved ones for tiles of up to three pixels). An epilogue's addend joins after the
 /// first chain where register tiles apply the epilogue. direct and depthwise keep one chain from
 /// the bias on. The order depends on shape and kernel only. NaN and infinity propagate; where igemm
-/// pads, zeros multiply, so an infinite weight at the border gives NaN.
+/// pads, zeros multiply, so an infinite weight at the border gives NaN. winograd mixes the inputs
+/// of a 6x6 patch: NaN or infinity in one makes all 4x4 outputs of the patch NaN, and a weight that
+/// is not finite all outputs of its channel; its error is up to about three times igemm's, relative
+/// to the largest input of the patch (whole nets: 0.6 to 1.4 times eager's).
 #ifndef TOR_KERNELS_CONV_CONTRACT_H
 #define TOR_KERNELS_CONV_CONTRACT_H
 
@@ -43,6 +48,7 @@ typedef struct {
     int64_t in_size[3], out_size[3];  ///< d, h, w
     int64_t kernel[3], stride[3], padding[3], dilation[3];
     bool transposed;
+    bool winograd;                     ///< tor_conv_winograd_takes() it, and `packed` is for it
     int64_t x_stride[5], y_stride[5];  ///< b, c, d, h, w, elements
     /// NULL: y gets the sums. Else the epilogue's outputs get them and y, y_stride are not used;
     /// its rows are output pixels ((b * D + d) * H + h) * W + w, its cols output channels, its
@@ -55,8 +61,8 @@ typedef struct {
     const float *bias;   ///< [out_channels] or NULL
     float *y;
 
-    /// Wishes, cut down to what the shape allows; 0 lets bind choose. `pixels` and `k_block` are of
-    /// igemm alone.
+    /// Wishes, cut down to what the shape allows; 0 lets bind choose. `pixels` is of igemm and
+    /// winograd (its tiles), `k_block` of igemm alone.
     struct {
         int64_t pixels, n_block, k_block;
     } wish;
@@ -78,12 +84,17 @@ typedef struct {
         bool finishes;     ///< the epilogue is `finish`, which register tiles apply
         TorRegisterEpilogue finish;
         bool silu;  ///< which is SiLU, of a sum at most: some tiles have copies for it
-        size_t patch_at, acc_at, seg_at, epilogue_at;  ///< offsets in scratch
+        const TorGemmKernel *product;      ///< winograd: the kernel of its products
+        int64_t input_step, product_step;  ///< winograd: floats from point to point
+        size_t patch_at, acc_at, seg_at, product_at, epilogue_at;  ///< offsets in scratch
     } plan;
 } TorConvArgs;
 
 /// Whether a row takes this shape; else *reason is a static string.
 bool tor_conv_supported(const TorConvArgs *args, const char **reason);
+/// Whether the winograd row takes this shape. It asks for kernel, stride, dilation, groups and
+/// channels, and for padding below 2^16; sizes do not matter.
+bool tor_conv_winograd_takes(const TorConvArgs *args);
 /// Chooses row, tiles, items and scratch. No allocation, less than 1 us. The epilogue must be bound
 /// already (its pointers may come later).
 void tor_conv_bind(TorConvArgs *args);
@@ -96,6 +107,7 @@ void tor_conv_run(const void *args, int64_t begin, int64_t end, void *scratch);
 /// group_stride = c / g * in_stride.
 typedef struct {
     int64_t out_channels, in_channels, groups, kernel[3];
+    bool winograd;
     int64_t group_stride, out_stride, in_stride, kernel_stride[3];
 
     const float *weight;
@@ -108,8 +120,9 @@ typedef struct {
 
 /// A property of weight shape and instruction set: igemm has [group][o panel][tap][c][o of panel],
 /// direct has [o panel of NR][tap][c][NR]; channels missing in a panel's last vector are zeros.
+/// winograd has [o panel][point][c][o of panel], see winograd_pack.c.
 size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t groups,
-                             const int64_t kernel[3]);
+                             const int64_t kernel[3], bool winograd);
 void tor_conv_pack_bind(TorConvPackArgs *args);
 /// A TorRangeFn.
 void tor_conv_pack_run(const void *args, int64_t begin, int64_t end, void *scratch);

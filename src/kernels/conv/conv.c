@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cpu.h"
 #include "kernels/conv/geometry.h"
+#include "kernels/conv/winograd.h"
 
 #define TOR_CONV_KERNEL(symbol, features, direct, mr, nr, lanes) \
     void symbol(const void *args, int64_t begin, int64_t end, void *scratch);
@@ -40,16 +41,20 @@ const TorConvRow *tor_conv_rows(int *count) {
     return rows;
 }
 
-static const TorConvRow *choose_row(int64_t out_channels, int64_t in_channels, int64_t groups) {
+enum { IGEMM, DIRECT, DEPTHWISE, WINOGRAD };  ///< rows of a level, in order
+
+static const TorConvRow *choose_row(int64_t out_channels, int64_t in_channels, int64_t groups,
+                                    bool winograd) {
     int64_t c = in_channels / groups, o = out_channels / groups;
     uint32_t have = tor_cpu_features();
     size_t i = 0;
     while (rows[i].features & ~have) i++;
-    // A level's igemm comes first; its direct row takes groups that divide a vector.
+    if (winograd) return &rows[i + WINOGRAD];
+    // The direct row takes groups that divide a vector.
     bool direct =
         groups > 1 &&
         (c == 1 || (c == o && c <= rows[i].lanes && (c == 2 || c == 4 || c == 8 || c == 16)));
-    return &rows[i + direct];
+    return &rows[i + (direct ? DIRECT : IGEMM)];
 }
 
 bool tor_conv_supported(const TorConvArgs *args, const char **reason) {
@@ -306,8 +311,71 @@ static void bind_depthwise(TorConvArgs *args) {
     args->scratch_bytes = total;
 }
 
+bool tor_conv_winograd_takes(const TorConvArgs *args) {
+    bool takes = args->groups == 1 && !args->transposed && args->kernel[0] == 1 &&
+                 args->stride[0] == 1 && args->padding[0] == 0;
+    for (int i = 1; i < 3; i++)
+        takes = takes && args->kernel[i] == 3 && args->stride[i] == 1 && args->dilation[i] == 1;
+    return takes;
+}
+
+/// Tiles of all images.
+static int64_t winograd_tiles(const TorConvArgs *args) {
+    return args->batch * args->out_size[0] * tor_ceil_div(args->out_size[1], TOR_WINOGRAD_OUT) *
+           tor_ceil_div(args->out_size[2], TOR_WINOGRAD_OUT);
+}
+
+static void bind_winograd(TorConvArgs *args) {
+    const TorGemmKernel *product = args->plan.product = tor_gemm_packed_kernel();
+    const int64_t c = args->in_channels, o = args->out_channels, nr = product->nr,
+                  panels = tor_ceil_div(o, nr), all = winograd_tiles(args),
+                  l2 = (int64_t)tor_cpu_l2(), point = TOR_WINOGRAD_POINTS * (int64_t)sizeof(float);
+    const TorEpilogue *e = args->epilogue;
+    args->plan.tiles[0] = args->out_size[0];
+    for (int i = 1; i < 3; i++)
+        args->plan.tiles[i] = tor_ceil_div(args->out_size[i], TOR_WINOGRAD_OUT);
+    args->plan.finishes = finishes(args);
+    args->plan.copy = args->plan.x_stride[1] != 1;
+
+    // The transformed inputs of a block stay in half of L2, unless its rows would be too few for
+    // the weights that they make pass by; the products of an item in a quarter.
+    int64_t most = TOR_MIN(TOR_MAX(l2 / 2 / (point * c), 16), 96),
+            tiles = even_tile(all, wish_or(args->wish.pixels, most, MOST_PIXELS)),
+            n_block = TOR_MIN(TOR_MAX(l2 / 4 / (point * tiles * nr), 1), panels);
+    n_block = tor_ceil_div(wish_or(args->wish.n_block, n_block * nr, MOST_N_BLOCK), nr);
+    n_block = TOR_MIN(n_block, panels);
+    const int64_t enough = 3 * tor_cpu_count();
+    while (!args->wish.n_block && n_block > 1 &&
+           tor_ceil_div(all, tiles) * tor_ceil_div(panels, n_block) < enough)
+        n_block = tor_ceil_div(n_block, 2);
+    while (!args->wish.pixels && tiles > 2 * product->mr &&
+           tor_ceil_div(all, tiles) * tor_ceil_div(panels, n_block) < enough)
+        tiles = tor_ceil_div(tiles, 2);
+    args->plan.pixels = tiles;
+    args->plan.n_block = n_block;
+    args->plan.n_blocks = tor_ceil_div(panels, n_block);
+    args->items = tor_ceil_div(all, tiles) * args->plan.n_blocks;
+
+    // A line of the cache between points, which would meet in few sets of it otherwise.
+    const int64_t columns = TOR_MIN(n_block * nr, o), line = TOR_CACHE_LINE / sizeof(float);
+    args->plan.input_step = tor_round_up(tiles * c, line) + line;
+    args->plan.product_step = tor_round_up(tiles * columns, line) + line;
+    bool in_scratch = e ? !args->plan.finishes : args->plan.y_stride[1] != 1;
+    size_t total = 0, of_float = sizeof(float);
+    args->plan.patch_at =
+        book(&total, (size_t)((args->plan.copy ? TOR_WINOGRAD_POINTS : 1) * c) * of_float);
+    args->plan.seg_at =
+        book(&total, (size_t)(TOR_WINOGRAD_POINTS * args->plan.input_step) * of_float);
+    args->plan.product_at =
+        book(&total, (size_t)(TOR_WINOGRAD_POINTS * args->plan.product_step) * of_float);
+    int64_t pixels = TOR_MIN(tiles, args->plan.tiles[2]) * TOR_WINOGRAD_OUT * TOR_WINOGRAD_OUT;
+    args->plan.acc_at = book(&total, in_scratch ? (size_t)(pixels * columns) * of_float : 0);
+    args->plan.epilogue_at = book(&total, e && in_scratch ? tor_epilogue_scratch(e, columns) : 0);
+    args->scratch_bytes = total;
+}
+
 void tor_conv_bind(TorConvArgs *args) {
-    args->row = choose_row(args->out_channels, args->in_channels, args->groups);
+    args->row = choose_row(args->out_channels, args->in_channels, args->groups, args->winograd);
     memset(&args->plan, 0, sizeof args->plan);
     args->plan.batch = args->batch;
     int64_t rows_of = 1;
@@ -326,8 +394,10 @@ void tor_conv_bind(TorConvArgs *args) {
         args->scratch_bytes = 0;
         return;
     }
-    if (args->row->direct && fits_depthwise(args)) {
-        args->row++;
+    if (args->winograd) {
+        bind_winograd(args);
+    } else if (args->row->direct && fits_depthwise(args)) {
+        args->row += DEPTHWISE - DIRECT;
         bind_depthwise(args);
     } else if (args->row->direct) {
         bind_direct(args);
@@ -342,8 +412,9 @@ void tor_conv_run(const void *args, int64_t begin, int64_t end, void *scratch) {
 }
 
 size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t groups,
-                             const int64_t kernel[3]) {
-    const TorConvRow *row = choose_row(out_channels, in_channels, groups);
+                             const int64_t kernel[3], bool winograd) {
+    const TorConvRow *row = choose_row(out_channels, in_channels, groups, winograd);
+    if (winograd) return tor_conv_winograd_bytes(out_channels, in_channels, row->nr);
     int64_t taps = kernel[0] * kernel[1] * kernel[2];
     int64_t columns = row->direct ? tor_round_up(out_channels, row->nr)
                                   : groups * tor_round_up(out_channels / groups, row->lanes);
@@ -351,7 +422,7 @@ size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t 
 }
 
 void tor_conv_pack_bind(TorConvPackArgs *args) {
-    args->row = choose_row(args->out_channels, args->in_channels, args->groups);
+    args->row = choose_row(args->out_channels, args->in_channels, args->groups, args->winograd);
     args->scratch_bytes = 0;
     int64_t nr = args->row->nr;
     args->items = args->row->direct
@@ -373,6 +444,10 @@ void tor_conv_pack_run(const void *arg, int64_t begin, int64_t end, void *scratc
     int64_t taps = args->kernel[0] * args->kernel[1] * args->kernel[2];
     int64_t c = args->in_channels / args->groups, o = args->out_channels / args->groups;
     int64_t nr = args->row->nr;
+    if (args->winograd) {
+        for (int64_t panel = begin; panel < end; panel++) tor_conv_winograd_pack(args, nr, panel);
+        return;
+    }
     if (args->row->direct) {
         for (int64_t panel = begin; panel < end; panel++)
             for (int64_t tap = 0; tap < taps; tap++)

@@ -163,6 +163,8 @@ void tor_gemm_copy(float *dst, int64_t ld, const float *src, int64_t rs, int64_t
 
 /// All rows of this build, lowest instruction set first.
 const TorGemmKernel *tor_gemm_kernels(int *count);
+/// This CPU's row for packed panels.
+const TorGemmKernel *tor_gemm_packed_kernel(void);
 
 /// Rows and columns of one matrix, and where that lies: offsets of row `row` of a and c, and of the
 /// matrix of b and bias, in elements.

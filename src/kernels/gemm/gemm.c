@@ -46,7 +46,9 @@ static const TorGemmKernel *find(uint32_t flags, int nr) {
     return &kernels[0];
 }
 
-int64_t tor_gemm_panel(void) { return find(TOR_GEMM_PACKED, 0)->nr; }
+const TorGemmKernel *tor_gemm_packed_kernel(void) { return find(TOR_GEMM_PACKED, 0); }
+
+int64_t tor_gemm_panel(void) { return tor_gemm_packed_kernel()->nr; }
 
 // Smallest share of work that is worth a thread, in cycles: a few times what waking one costs.
 #define ITEM_CYCLES 16384
@@ -130,7 +132,7 @@ static void lay_out_scratch(TorGemmArgs *args, int64_t nr) {
 void tor_gemm_bind(TorGemmArgs *args) {
     __typeof__(args->plan) *plan = &args->plan;
     int64_t m = args->m, n = args->n;
-    const TorGemmKernel *packed = find(TOR_GEMM_PACKED, 0);
+    const TorGemmKernel *packed = tor_gemm_packed_kernel();
 
     plan->batches = tor_gemm_batches(args);
 
