@@ -31,6 +31,8 @@ typedef enum {
 typedef struct {
     const TorConvArgs *args;
     int64_t tile_id;  ///< the tile that the rest describes, -1 for none
+    int64_t phase;    ///< of which `run` holds the products, -1 for none
+    int64_t place;    ///< the tile of any group that pixel, row and add describe, -1 for none
     TorConvAxis axis[3];
     int64_t batch, group, first[3], size[3];  ///< in outputs q of the phase
     int64_t pixels;
@@ -147,8 +149,8 @@ static void place_pixels(State *s) {
     s->add[n] = s->add[n - 1];
 }
 
-/// Makes the state describe tile `id`; false where the phase has no such tile.
-static bool enter_tile(State *s, int64_t id) {
+/// Makes the state describe tile `id`; it has no pixels where the phase has no such tile.
+static void enter_tile(State *s, int64_t id) {
     const TorConvArgs *args = s->args;
     int64_t c = args->in_channels / args->groups, rest = id, tile[3], low[3];
     s->tile_id = id;
@@ -160,6 +162,10 @@ static bool enter_tile(State *s, int64_t id) {
     rest /= args->plan.batch;
     s->group = rest % args->groups;
     rest /= args->groups;
+    const int64_t phase = rest,
+                  places = args->plan.batch * args->plan.tiles[0] * args->plan.tiles[1] *
+                           args->plan.tiles[2],
+                  place = phase * places + id % places;
     s->pixels = 1;
     for (int i = 2; i >= 0; i--) {
         int64_t phases = args->transposed ? args->plan.stride[i] : 1;
@@ -171,8 +177,9 @@ static bool enter_tile(State *s, int64_t id) {
         s->pixels *= s->size[i];
         low[i] = s->first[i] * s->axis[i].stride + tor_conv_low(&s->axis[i]);
     }
-    if (s->pixels == 0) return false;
-    make_runs(s, c);
+    if (s->pixels == 0) return;
+    if (s->phase != phase) make_runs(s, c);
+    s->phase = phase;
     const float *x =
         args->x + s->batch * args->plan.x_stride[0] + s->group * c * args->plan.x_stride[1];
     const int64_t *from = args->plan.patch_stride;
@@ -182,8 +189,9 @@ static bool enter_tile(State *s, int64_t id) {
     } else {
         s->a = x + low[0] * from[0] + low[1] * from[1] + low[2] * from[2];
     }
-    place_pixels(s);
-    return true;
+    // Groups of one tile differ in where x and the result begin, which is in `a` and in c.
+    if (s->place != place) place_pixels(s);
+    s->place = place;
 }
 
 /// Sums in scratch to y or through the epilogue, a line of pixels at a time, lines that follow each
@@ -386,6 +394,8 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
     State s = {
         .args = args,
         .tile_id = -1,
+        .phase = -1,
+        .place = -1,
         .target = args->plan.finishes                              ? IN_OUTPUT
                   : !args->epilogue && args->plan.y_stride[1] == 1 ? IN_Y
                                                                    : IN_SCRATCH,
