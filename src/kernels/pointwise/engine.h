@@ -10,18 +10,19 @@
 
 /// Super-instructions, float32 only: what peephole.c makes of two instructions.
 /// X(name, arity, expression of x, y, z)
-#define TOR_FUSED(X)                           \
-    X(add_gelu_erf, 2, vf32_gelu_erf(x + y))   \
-    X(add_gelu_tanh, 2, vf32_gelu_tanh(x + y)) \
-    X(add_relu, 2, relu(x + y))                \
-    X(add_silu, 2, vf32_silu(x + y))           \
-    X(silu_mul, 2, vf32_silu(x) * y)           \
-    X(gelu_erf_mul, 2, vf32_gelu_erf(x) * y)   \
-    X(gelu_tanh_mul, 2, vf32_gelu_tanh(x) * y) \
-    X(sub_exp, 2, vf32_exp(x - y))             \
-    X(sub_mul, 3, (x - y) * z)                 \
-    X(add_mul, 3, (x + y) * z)                 \
-    X(mul_mul, 3, (x * y) * z)                 \
+#define TOR_FUSED(X)                            \
+    X(add_gelu_erf, 2, vf32_gelu_erf(x + y))    \
+    X(add_gelu_tanh, 2, vf32_gelu_tanh(x + y))  \
+    X(add_relu, 2, relu(x + y))                 \
+    X(mul_add_relu, 3, relu(vf32_fma(x, y, z))) \
+    X(add_silu, 2, vf32_silu(x + y))            \
+    X(silu_mul, 2, vf32_silu(x) * y)            \
+    X(gelu_erf_mul, 2, vf32_gelu_erf(x) * y)    \
+    X(gelu_tanh_mul, 2, vf32_gelu_tanh(x) * y)  \
+    X(sub_exp, 2, vf32_exp(x - y))              \
+    X(sub_mul, 3, (x - y) * z)                  \
+    X(add_mul, 3, (x + y) * z)                  \
+    X(mul_mul, 3, (x * y) * z)                  \
     X(add_add, 3, (x + y) + z)
 
 enum {

@@ -1,4 +1,5 @@
-// Super-instructions: two float32 instructions whose intermediate nobody else reads become one.
+// Super-instructions: two float32 instructions whose intermediate nobody else reads become one, and
+// that with a third perhaps.
 #include "kernels/pointwise/engine.h"
 
 // `second` reads the result of `first`. Operands of the new instruction are those of `first`, then
@@ -13,6 +14,7 @@ static const Pattern patterns[] = {
     {TOR_FN_add, TOR_FN_gelu_tanh, TOR_TILE_add_gelu_tanh, 0},
     {TOR_FN_add, TOR_FN_relu, TOR_TILE_add_relu, 0},
     {TOR_FN_add, TOR_FN_silu, TOR_TILE_add_silu, 0},
+    {TOR_FN_mul, TOR_TILE_add_relu, TOR_TILE_mul_add_relu, 1},
     {TOR_FN_silu, TOR_FN_mul, TOR_TILE_silu_mul, 1},
     {TOR_FN_gelu_erf, TOR_FN_mul, TOR_TILE_gelu_erf_mul, 1},
     {TOR_FN_gelu_tanh, TOR_FN_mul, TOR_TILE_gelu_tanh_mul, 1},
@@ -24,7 +26,15 @@ static const Pattern patterns[] = {
     {TOR_FN_add, TOR_FN_add, TOR_TILE_add_add, 1},
 };
 
-static int arity_of(int fn) { return fn < TOR_FN_COUNT ? tor_fn_arity((TorScalarFn)fn) : 3; }
+static int arity_of(int fn) {
+    switch (fn) {
+#define X(name, arity, expr) \
+    case TOR_TILE_##name: return arity;
+        TOR_FUSED(X)
+#undef X
+        default: return tor_fn_arity((TorScalarFn)fn);
+    }
+}
 
 static int uses_of(const TorProgram *program, const TorInstr *instr, int n, int reg) {
     int uses = 0;
