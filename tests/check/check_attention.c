@@ -283,6 +283,20 @@ static void hidden_keys(void) {
         }
 }
 
+/// Tiles shorter than the stretches that hidden keys are looked for in, and a tile that is all
+/// hidden.
+static void short_tiles(void) {
+    enum { N = 100, FIRST = 52 };
+    tor_check_case("tile=16");
+    Problem p = make(1, 2, 1, 3, N, 16, 24, false, TOR_FILL_UNIFORM);
+    p.args.wish.key_tile = 16;
+    add_mask(&p, TOR_ATTENTION_MASK_BOOL, 7, false);
+    for (int64_t j = 0; j < N; j++)
+        ((uint8_t *)(uintptr_t)p.args.mask)[j * p.args.mask_stride[3]] = j >= FIRST;
+    check(&p, 4e-6);
+    tor_check_done();
+}
+
 /// A mask of the lowest float is an even mean; NaN reaches its own row, through q, k and mask.
 static void special(void) {
     for (int few = 0; few < 2; few++) {
@@ -384,6 +398,7 @@ int main(int argc, char **argv) {
                                          {"exact", exact},
                                          {"masked_rows", masked_rows},
                                          {"hidden_keys", hidden_keys},
+                                         {"short_tiles", short_tiles},
                                          {"special", special}};
     static const TorCheckTest benches[] = {{"shapes", bench}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));

@@ -97,14 +97,12 @@ static void pack_rows(const float *src, int64_t row_stride, int64_t stride, int6
 /// The next tile from `*key` on: keys that some row sees, without long stretches that none does, as
 /// a cache has behind what was written. @return false if no key is left
 static bool next_tile(Item *item, int64_t *key) {
-    int64_t end = item->key_end;
-    while (*key < end && item_hides(item, *key, TOR_MIN(*key + HIDDEN_KEYS, end)))
-        *key += HIDDEN_KEYS;
+    int64_t end = item->key_end, step = TOR_MIN(HIDDEN_KEYS, item->args->key_tile);
+    while (*key < end && item_hides(item, *key, TOR_MIN(*key + step, end))) *key += step;
     if (*key >= end) return false;
-    int64_t most = TOR_MIN(*key + item->args->key_tile, end),
-            last = TOR_MIN(*key + HIDDEN_KEYS, most);
-    while (last < most && !item_hides(item, last, TOR_MIN(last + HIDDEN_KEYS, most)))
-        last = TOR_MIN(last + HIDDEN_KEYS, most);
+    int64_t most = TOR_MIN(*key + item->args->key_tile, end), last = TOR_MIN(*key + step, most);
+    while (last < most && !item_hides(item, last, TOR_MIN(last + step, most)))
+        last = TOR_MIN(last + step, most);
     while (item_hides(item, last - 1, last)) last--;
     while (item_hides(item, *key, *key + 1)) ++*key;
     item_tile(item, *key);
