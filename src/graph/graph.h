@@ -105,7 +105,7 @@ ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32
 #define TOR_ATTRS(X)                                                                  \
     X(index) X(blob) X(weak) X(value) X(dtype) X(dims) X(start) X(step) X(fstart)     \
     X(fstep) X(into) X(axes) X(axis) X(strides) X(offset) X(keepdim) X(correction)    \
-    X(count) X(eps) X(has_gamma) X(has_beta) X(scale) X(causal) X(nan_rows)           \
+    X(count) X(eps) X(has_gamma) X(has_beta) X(scale) X(causal) X(nan_rows) X(fill)   \
     X(stride) X(padding) X(dilation) X(groups) X(transposed) X(output_padding)        \
     X(kernel) X(ceil_mode) X(count_include_pad) X(divisor) X(low) X(high)             \
     X(accumulate) X(reduce) X(trans) X(precision) X(program) X(callable) X(reason)    \
@@ -322,6 +322,13 @@ double tor_attr_float(const TorNode *node, TorAttrKey key, double or_value);
 const char *tor_attr_str(const TorNode *node, TorAttrKey key, const char *or_value);
 /// Replaces or adds one attribute.
 ToroidStatus tor_attr_set(TorGraph *g, TorNode *node, TorAttr attr);
+/// Which operands of an attention are its added mask and its keep; 0 for none.
+static inline int tor_attention_keep(const TorNode *node) {
+    return tor_attr(node, TOR_ATTR_fill) ? node->n_inputs - 1 : 0;
+}
+static inline int tor_attention_mask(const TorNode *node) {
+    return node->n_inputs - (tor_attention_keep(node) > 0) > 3 ? 3 : 0;
+}
 
 /// A 0-d weak constant (a Python number). Shared: the same number gives the same value.
 ToroidStatus tor_graph_number(TorGraph *g, TorScalar number, TorValue **out);

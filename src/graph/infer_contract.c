@@ -86,13 +86,13 @@ ToroidStatus tor_infer_matmul(TorGraph *g, TorNode *node) {
     return TOROID_OK;
 }
 
-static ToroidStatus check_mask(TorGraph *g, const TorNode *node, const TorDim *scores) {
-    const TorValue *mask = tor_in(node, 3);
-    if (mask->dtype != TOR_bool) TOR_TRY(tor_need_float(g, node, 3, "a mask that is not bool"));
-    TOR_TRY(tor_need_rank(g, node, 3, "mask", 0, 4));
+static ToroidStatus check_mask(TorGraph *g, const TorNode *node, int input, const char *name,
+                               const TorDim *scores) {
+    const TorValue *mask = tor_in(node, input);
+    TOR_TRY(tor_need_rank(g, node, input, name, 0, 4));
     for (int i = 0; i < mask->rank; ++i)
         if (!tor_int_is(g, mask->dim[i], 1))
-            TOR_TRY(tor_need_dim(g, node, 3, "mask", i, scores[4 - mask->rank + i]));
+            TOR_TRY(tor_need_dim(g, node, input, name, i, scores[4 - mask->rank + i]));
     return TOROID_OK;
 }
 
@@ -116,7 +116,14 @@ ToroidStatus tor_infer_attention(TorGraph *g, TorNode *node) {
                            heads, groups);
     tor_must_equal(g, tor_int_binary(g, TOR_INT_mod, q->dim[1], k->dim[1]), tor_int_const(g, 0));
     TorDim scores[4] = {q->dim[0], q->dim[1], q->dim[2], k->dim[2]};
-    if (node->n_inputs > 3) TOR_TRY(check_mask(g, node, scores));
+    int mask = tor_attention_mask(node), keep = tor_attention_keep(node);
+    if (mask && tor_in(node, mask)->dtype != TOR_bool)
+        TOR_TRY(tor_need_float(g, node, mask, "a mask that is not bool"));
+    if (mask) TOR_TRY(check_mask(g, node, mask, "mask", scores));
+    if (keep) {
+        TOR_TRY(tor_need_dtype(g, node, keep, "keep", TOR_bool));
+        TOR_TRY(check_mask(g, node, keep, "keep", scores));
+    }
     TorDim dims[4] = {tor_dims_merge(g, q->dim[0], k->dim[0]), q->dim[1], q->dim[2], v->dim[3]};
     tor_graph_set_type(node->outputs[0], q->dtype, 4, dims);
     return TOROID_OK;

@@ -63,8 +63,8 @@ static ToroidStatus copy_input(Walk *w, TorNode *node, int input, const int *ord
 
 /// Rows of a mask that are read for many queries lie in one piece: one copy for all that read it,
 /// since T5's positions are one mask for every layer, with the heads innermost.
-static ToroidStatus copy_mask(Walk *w, TorNode *node) {
-    TorValue *mask = tor_in(node, 3);
+static ToroidStatus copy_mask(Walk *w, TorNode *node, int input) {
+    TorValue *mask = tor_in(node, input);
     int last = mask->rank - 1;
     if (tor_int_is(w->g, mask->stride[last], 1) || tor_int_is(w->g, mask->dim[last - 1], 1))
         return TOROID_OK;
@@ -74,10 +74,10 @@ static ToroidStatus copy_mask(Walk *w, TorNode *node) {
     for (const TorUse *use = mask->uses; use; use = use->next)
         if (use->user->op == TOR_OP_contiguous && use->user->outputs[0]->has_layout &&
             tor_int_is(w->g, use->user->outputs[0]->stride[last], 1)) {
-            tor_node_set_input(node, 3, use->user->outputs[0]);
+            tor_node_set_input(node, input, use->user->outputs[0]);
             return TOROID_OK;
         }
-    return copy_input(w, node, 3, NULL);
+    return copy_input(w, node, input, NULL);
 }
 
 /// The order of the first operand of the result's own shape that is dense; row-major if none is.
@@ -214,7 +214,7 @@ static ToroidStatus layout_contract(Walk *w, TorNode *node) {
     } else if (node->op == TOR_OP_conv) {
         out_order = channels_last(out->rank, order);
     } else if (node->op == TOR_OP_attention) {
-        if (node->n_inputs > 3) TOR_TRY(copy_mask(w, node));
+        for (int i = 3; i < node->n_inputs; i++) TOR_TRY(copy_mask(w, node, i));
         // [b, h, m, e] lies as [b, m, h, e], so that the heads join again without a copy.
         static const int heads_inside[] = {0, 2, 1, 3};
         own(w, out, heads_inside);

@@ -2,13 +2,14 @@
 //
 //   softmax(q k^T * scale + mask) v     with scale as mul or div, before or after, on q, on k or on
 //   the product; any number of masks and biases (causal, T5's and ALiBi's positions, DeBERTa's),
-//   added, subtracted or chosen by where(mask, scores, least), least being -inf or the least float;
+//   added, subtracted or chosen by where(mask, scores, fill), fill being any number;
 //   half types, with the softmax in float32 or not;
 //   heads in the batch (3 dims), beside it (4), or taken apart between the product and the softmax;
 //   softmax plain (NaN for rows that are all -inf), or "safe" (0 for them).
 //
-// The walk goes from the softmax down to the product and notes what is added on its way; of that
-// one mask is made, from the product's end on, since a choice hides what was added before it.
+// The walk goes from the softmax down to the product and notes what is added and chosen on its way.
+// What is added becomes one mask, what is chosen one keep: a choice replaces the score, so that NaN
+// or infinity of a key does not reach the queries that do not see it.
 #include <math.h>
 
 #include "passes/passes.h"
@@ -115,8 +116,14 @@ static bool follow(Match *m, const TorValue *v, Term term, TorValue *inner, doub
     return false;
 }
 
-/// The least float and what is near it swallow any score that is added to it, as -inf does.
-static bool hides(double fill, double factor) { return factor > 0 && fill * factor <= -1e30; }
+/// Would a half type round away what is added to `fill` above? Rows that see no key show it: they
+/// are even means then, but not in float32.
+static bool loses_sums(const Match *m, TorDtype type, double fill) {
+    if (!tor_dtype_is_half(type) || isinf(fill)) return false;
+    for (int i = 0; i < m->n_terms; i++)
+        if (m->term[i].kind == ADDED) return true;
+    return false;
+}
 
 /// Walks down from scores to the product q k^T. `factor` is what later nodes multiply by; `shared`
 /// allows the second use that the guard of a safe softmax is.
@@ -150,8 +157,10 @@ static bool find_product(Match *m, TorValue *v, double factor, bool shared, int 
     if (node->op != TOR_OP_where) return false;
     bool drop = tor_is_number(tor_in(node, 1), &fill);
     if (!drop && !tor_is_number(tor_in(node, 2), &fill)) return false;
+    if (loses_sums(m, v->dtype, fill)) return false;
+    fill = tor_scalar_cast((TorScalar){.dtype = TOR_float64, .f = fill}, v->dtype).f;
     Term term = {drop ? DROP : KEEP, tor_in(node, 0), factor, fill * factor, v->rank};
-    return hides(fill, factor) && follow(m, v, term, tor_in(node, drop ? 2 : 1), factor, depth);
+    return follow(m, v, term, tor_in(node, drop ? 2 : 1), factor, depth);
 }
 
 static bool match(Match *m, TorNode *output) {
@@ -221,15 +230,44 @@ static ToroidStatus typed_zero(const Match *m, TorValue **out) {
     return add(m, TOR_OP_constant, NULL, 0, attrs, 2, out);
 }
 
-/// One mask of all terms, from the product's end on; NULL for none.
-static ToroidStatus make_mask(const Match *m, TorValue **out) {
+/// Is one number put in the place of scores, before anything is added? Then attention does that;
+/// else what the choices put there is part of the mask, and attention puts 0.
+static bool one_fill(const Match *m, double *fill) {
+    *fill = 0;
+    const Term *end = &m->term[m->n_terms], *t = m->term;
+    while (t < end && t->kind == ADDED) t++;
+    for (const Term *first = t; t < end; t++)
+        if (t->kind == ADDED || t->fill != first->fill) return false;
+    if (m->n_terms) *fill = end[-1].fill;
+    return true;
+}
+
+/// Where no choice drops the score; NULL without one.
+static ToroidStatus make_keep(const Match *m, TorValue **out) {
+    *out = NULL;
+    for (int i = 0; i < m->n_terms; i++) {
+        const Term *t = &m->term[i];
+        TorValue *keep = t->value;
+        if (t->kind == ADDED) continue;
+        if (t->kind == DROP && keep->node->op == TOR_OP_bit_not)
+            keep = tor_in(keep->node, 0);
+        else if (t->kind == DROP)
+            TOR_TRY(add(m, TOR_OP_bit_not, &keep, 1, NULL, 0, &keep));
+        TOR_TRY(as_4d(m, keep, t->rank, &keep));
+        if (*out) TOR_TRY(add(m, TOR_OP_bit_and, (TorValue *[]){*out, keep}, 2, NULL, 0, &keep));
+        *out = keep;
+    }
+    return TOROID_OK;
+}
+
+/// What is added to the scores, from the product's end on, since a choice hides what was added
+/// before it; NULL for nothing. `filled`: attention puts the choices' number there.
+static ToroidStatus make_mask(const Match *m, bool filled, TorValue **out) {
     TorValue *sum = NULL;
-    const Term *only = &m->term[0];
-    if (m->n_terms == 1 && only->kind == KEEP && only->fill == -INFINITY)
-        return as_4d(m, only->value, only->rank, out);
     for (int i = m->n_terms; i-- > 0;) {
         const Term *t = &m->term[i];
         TorValue *value, *x;
+        if (filled && t->kind != ADDED) continue;
         TOR_TRY(as_4d(m, t->value, t->rank, &value));
         if (t->kind == ADDED) {
             if (t->factor != 1) {
@@ -251,7 +289,8 @@ static ToroidStatus make_mask(const Match *m, TorValue **out) {
 
 static ToroidStatus rewrite(const Match *m) {
     TorNode *attention;
-    TorValue *in[4], *k, *mask = NULL;
+    TorValue *in[5], *k, *mask, *keep;
+    double fill;
     int64_t axes[4];
     int rank = m->k_transposed->rank;
     for (int d = 0; d < rank; d++) axes[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
@@ -260,11 +299,14 @@ static ToroidStatus rewrite(const Match *m) {
     TOR_TRY(as_4d(m, m->q, m->q->rank, &in[0]));
     TOR_TRY(as_4d(m, k, k->rank, &in[1]));
     TOR_TRY(as_4d(m, m->v, m->v->rank, &in[2]));
-    TOR_TRY(make_mask(m, &mask));
-    if (mask) TOR_TRY(as_4d(m, mask, 4, &in[3]));
+    TOR_TRY(make_mask(m, one_fill(m, &fill), &mask));
+    TOR_TRY(make_keep(m, &keep));
+    int n = 3;
+    if (mask) in[n++] = mask;
+    if (keep) in[n++] = keep;
     TorAttr attrs[] = {TOR_A_FLOAT(scale, m->scale), TOR_A_INT(causal, 0),
-                       TOR_A_INT(nan_rows, !m->safe)};
-    TOR_TRY(tor_graph_add(m->g, m->output, TOR_OP_attention, in, mask ? 4 : 3, attrs, 3, 1,
+                       TOR_A_INT(nan_rows, !m->safe), TOR_A_FLOAT(fill, fill)};
+    TOR_TRY(tor_graph_add(m->g, m->output, TOR_OP_attention, in, n, attrs, keep ? 4 : 3, 1,
                           &attention));
     attention->origin = m->output->origin;
     TorValue *out = attention->outputs[0], *old = m->output->outputs[0];

@@ -45,7 +45,7 @@ static ToroidStatus widened(TorGraph *g, TorNode *before, TorValue *x, TorValue 
 }
 
 static ToroidStatus widen(TorGraph *g, TorNode *node) {
-    TorValue *in[4], *old = node->outputs[0], *narrow;
+    TorValue *in[5], *old = node->outputs[0], *narrow;
     TorNode *wide;
     for (int i = 0; i < node->n_inputs; i++) TOR_TRY(widened(g, node, tor_in(node, i), &in[i]));
     TOR_TRY(

@@ -6,10 +6,10 @@
 
 typedef struct {
     TorDim b, h, g, m, n, d, e;
-    TorDim q[4], k[4], v[4], mask[4], out[4];
+    TorDim q[4], k[4], v[4], mask[4], keep[4], out[4];
     TorAttentionMask mask_kind;
-    bool causal, nan_rows;
-    float scale;
+    bool causal, nan_rows, has_keep;
+    float scale, fill;
 } AttentionData;
 
 static void attention_ref_range(const void *args, int64_t begin, int64_t end, void *scratch) {
@@ -32,7 +32,10 @@ static void fill(const void *data, const int64_t *ints, void *problem) {
     tor_bind_dims(ints, t->v, 4, args->v_stride);
     tor_bind_dims(ints, t->out, 4, args->out_stride);
     if (t->mask_kind != TOR_ATTENTION_NO_MASK) tor_bind_dims(ints, t->mask, 4, args->mask_stride);
+    if (t->has_keep) tor_bind_dims(ints, t->keep, 4, args->keep_stride);
     args->mask_kind = t->mask_kind;
+    args->has_keep = t->has_keep;
+    args->fill = t->fill;
     args->causal = t->causal;
     args->nan_rows = t->nan_rows;
     args->scale = t->scale;
@@ -55,11 +58,21 @@ static const TorStepKind attention_kind = {.name = "attention",
                                            .kernel = attention_kernel,
                                            .reference = "tor_attention_ref"};
 
+/// The strides of operand `input` as one of scores, and its pointer.
+static ToroidStatus lower_mask(TorPlan *plan, const TorNode *node, int input,
+                               const TorDim scores[4], TorDim stride[4], size_t pointer) {
+    TorView mask;
+    TOR_TRY(tor_plan_view(plan, tor_in(node, input), &mask));
+    TorView wide = tor_view_broadcast(plan, &mask, 4, scores);
+    memcpy(stride, wide.stride, sizeof wide.stride[0] * 4);
+    return tor_step_pointer(plan, &mask, pointer);
+}
+
 ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node) {
     const TorValue *q = tor_in(node, 0), *out = node->outputs[0];
     if (q->dtype != TOR_float32)
         return tor_refuse("attention in %s: only float32 has kernels", tor_dtype_name(q->dtype));
-    TorView view[4], mask, result;
+    TorView view[3], result;
     for (int i = 0; i < 3; i++) TOR_TRY(tor_plan_view(plan, tor_in(node, i), &view[i]));
     TOR_TRY(tor_plan_view(plan, out, &result));
     AttentionData *t;
@@ -82,15 +95,19 @@ ToroidStatus tor_lower_attention(TorPlan *plan, const TorNode *node) {
     TOR_TRY(tor_step_pointer(plan, &view[1], offsetof(TorAttentionArgs, k)));
     TOR_TRY(tor_step_pointer(plan, &view[2], offsetof(TorAttentionArgs, v)));
     TOR_TRY(tor_step_pointer(plan, &result, offsetof(TorAttentionArgs, out)));
-    if (node->n_inputs > 3) {
-        TOR_TRY(tor_plan_view(plan, tor_in(node, 3), &mask));
-        if (mask.dtype != TOR_bool && mask.dtype != TOR_float32)
-            return tor_refuse("a mask of %s", tor_dtype_name(mask.dtype));
-        TorDim scores[4] = {t->b, t->h, t->m, t->n};
-        TorView wide = tor_view_broadcast(plan, &mask, 4, scores);
-        memcpy(t->mask, wide.stride, sizeof t->mask);
-        t->mask_kind = mask.dtype == TOR_bool ? TOR_ATTENTION_MASK_BOOL : TOR_ATTENTION_MASK_F32;
-        TOR_TRY(tor_step_pointer(plan, &mask, offsetof(TorAttentionArgs, mask)));
+    int mask = tor_attention_mask(node), keep = tor_attention_keep(node);
+    TorDim scores[4] = {t->b, t->h, t->m, t->n};
+    if (mask) {
+        TorDtype type = tor_in(node, mask)->dtype;
+        if (type != TOR_bool && type != TOR_float32)
+            return tor_refuse("a mask of %s", tor_dtype_name(type));
+        t->mask_kind = type == TOR_bool ? TOR_ATTENTION_MASK_BOOL : TOR_ATTENTION_MASK_F32;
+        TOR_TRY(lower_mask(plan, node, mask, scores, t->mask, offsetof(TorAttentionArgs, mask)));
+    }
+    if (keep) {
+        t->has_keep = true;
+        t->fill = (float)tor_attr_float(node, TOR_ATTR_fill, 0);
+        TOR_TRY(lower_mask(plan, node, keep, scores, t->keep, offsetof(TorAttentionArgs, keep)));
     }
     tor_step_shared(plan, offsetof(TorAttentionArgs, partial));
     return TOROID_OK;

@@ -15,7 +15,8 @@ static ToroidStatus need_contraction(const TorNode *node) {
         if (tor_in(node, i)->dtype != type)
             return tor_refuse("%s of %s and %s: operands must have one type", tor_op_name(node->op),
                               tor_dtype_name(type), tor_dtype_name(tor_in(node, i)->dtype));
-    TorDtype mask = attention && node->n_inputs > 3 ? tor_in(node, 3)->dtype : TOR_bool;
+    int added = attention ? tor_attention_mask(node) : 0;
+    TorDtype mask = added ? tor_in(node, added)->dtype : TOR_bool;
     // The widen pass takes a mask along with the queries.
     bool fits = mask == TOR_bool || mask == TOR_float32 ||
                 (tor_dtype_is_half(mask) && tor_dtype_is_half(type));

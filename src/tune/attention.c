@@ -14,21 +14,25 @@ static const char *row_name(int number) {
     return kernel ? tor_attention_kernel_name(kernel) : NULL;
 }
 
-static int64_t scale_bits(float scale) {
+static int64_t float_bits(float x) {
     int32_t bits;
-    memcpy(&bits, &scale, sizeof bits);
+    memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
 static uint64_t hash(const void *problem) {
     const TorAttentionArgs *a = problem;
     int64_t flags = (int64_t)a->mask_kind | a->causal << 2 | a->nan_rows << 3;
-    int64_t numbers[] = {a->b, a->h, a->g, a->m, a->n, a->d, a->e, flags, scale_bits(a->scale)};
+    int64_t numbers[] = {a->b, a->h, a->g, a->m, a->n, a->d, a->e, flags, float_bits(a->scale)};
     uint64_t h = tor_hash_list(0, numbers, (int)TOR_COUNT_OF(numbers));
     h = tor_hash_list(h, a->q_stride, 4);
     h = tor_hash_list(h, a->k_stride, 4);
     h = tor_hash_list(h, a->v_stride, 4);
     if (a->mask_kind != TOR_ATTENTION_NO_MASK) h = tor_hash_list(h, a->mask_stride, 4);
+    if (a->has_keep) {
+        int64_t fill = float_bits(a->fill);
+        h = tor_hash_list(tor_hash_list(h, a->keep_stride, 4), &fill, 1);
+    }
     return tor_hash_list(h, a->out_stride, 4);
 }
 
@@ -46,27 +50,32 @@ static void put(const void *problem, TorText *t) {
     if (a->mask_kind != TOR_ATTENTION_NO_MASK)
         tor_params_put_list(t, a->mask_kind == TOR_ATTENTION_MASK_BOOL ? "mask_bool" : "mask_f32",
                             a->mask_stride, 4);
+    if (a->has_keep) {
+        tor_params_put_list(t, "keep", a->keep_stride, 4);
+        tor_params_put(t, "fill_bits", float_bits(a->fill));
+    }
     tor_params_put(t, "causal", a->causal);
     tor_params_put(t, "nan_rows", a->nan_rows);
-    tor_params_put(t, "scale_bits", scale_bits(a->scale));
+    tor_params_put(t, "scale_bits", float_bits(a->scale));
 }
 
-/// Elements of q, k, v, mask and out.
-static bool extents(const TorAttentionArgs *a, int64_t out[5]) {
+/// Elements of q, k, v, mask, out and keep.
+static bool extents(const TorAttentionArgs *a, int64_t out[6]) {
     int64_t q[] = {a->b, a->h, a->m, a->d}, k[] = {a->b, a->g, a->n, a->d},
             v[] = {a->b, a->g, a->n, a->e}, mask[] = {a->b, a->h, a->m, a->n},
             to[] = {a->b, a->h, a->m, a->e};
-    out[3] = 0;
+    out[3] = out[5] = 0;
     return tor_params_extent(q, a->q_stride, 4, &out[0]) &&
            tor_params_extent(k, a->k_stride, 4, &out[1]) &&
            tor_params_extent(v, a->v_stride, 4, &out[2]) &&
            (a->mask_kind == TOR_ATTENTION_NO_MASK ||
             tor_params_extent(mask, a->mask_stride, 4, &out[3])) &&
+           (!a->has_keep || tor_params_extent(mask, a->keep_stride, 4, &out[5])) &&
            tor_params_extent(to, a->out_stride, 4, &out[4]);
 }
 
 static bool is_sane(const TorAttentionArgs *a) {
-    int64_t count[5];
+    int64_t count[6];
     double work = (double)TOR_MAX(a->b, 1) * (double)TOR_MAX(a->h, 1) * (double)TOR_MAX(a->m, 1) *
                   (double)TOR_MAX(a->n, 1) * (double)(a->d + a->e + 1);
     return work < 1e14 && a->d + a->e < 1 << 16 && a->g > 0 && a->h % a->g == 0 &&
@@ -77,6 +86,13 @@ static void get_pair(TorParams *p, const char *name, int64_t *first, int64_t *se
     int64_t pair[2] = {0};
     tor_params_get_all(p, name, pair, 2);
     *first = pair[0], *second = pair[1];
+}
+
+static float get_float(TorParams *p, const char *name) {
+    int32_t bits = (int32_t)tor_params_get(p, name, INT32_MIN, INT32_MAX);
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
@@ -99,10 +115,14 @@ static ToroidStatus parse(const char *params, TorArena *arena, void **problem) {
         a->mask_kind = TOR_ATTENTION_MASK_F32;
         tor_params_get_all(&p, "mask_f32", a->mask_stride, 4);
     }
+    a->has_keep = strncmp(p.at, "keep=", 5) == 0;
+    if (a->has_keep) {
+        tor_params_get_all(&p, "keep", a->keep_stride, 4);
+        a->fill = get_float(&p, "fill_bits");
+    }
     a->causal = tor_params_get(&p, "causal", 0, 1);
     a->nan_rows = tor_params_get(&p, "nan_rows", 0, 1);
-    int32_t bits = (int32_t)tor_params_get(&p, "scale_bits", INT32_MIN, INT32_MAX);
-    memcpy(&a->scale, &bits, sizeof bits);
+    a->scale = get_float(&p, "scale_bits");
     TOR_TRY(tor_params_end(&p));
     if (!is_sane(a)) return tor_invalid("params %s: no such attention could have run", params);
     *problem = a;
@@ -157,7 +177,7 @@ static void set(void *problem, const TorTuneChoice *choice) {
 
 static bool operands(void *problem, TorTuneOperands *list) {
     TorAttentionArgs *a = problem;
-    int64_t count[5];
+    int64_t count[6];
     if (!extents(a, count)) return false;
     // Many more keys than queries are a cache, which no step before has just written.
     bool cache = a->n >= 8 * a->m;
@@ -168,6 +188,7 @@ static bool operands(void *problem, TorTuneOperands *list) {
         tor_tune_operand(list, &a->mask, (size_t)count[3], TOR_bool, false, false);
     else if (a->mask_kind == TOR_ATTENTION_MASK_F32)
         tor_tune_operand(list, &a->mask, (size_t)count[3] * 4, TOR_float32, false, false);
+    if (a->has_keep) tor_tune_operand(list, &a->keep, (size_t)count[5], TOR_bool, false, false);
     tor_tune_operand(list, &a->out, (size_t)count[4] * 4, TOR_float32, true, false);
     return true;
 }

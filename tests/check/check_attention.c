@@ -1,4 +1,5 @@
 /// Attention's kernels against the oracle.
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,23 +62,47 @@ static Problem make(int64_t b, int64_t h, int64_t g, int64_t m, int64_t n, int64
     return p;
 }
 
-/// A mask that keeps most keys; `broadcast` bits name the axes of stride 0.
-static void add_mask(Problem *p, TorAttentionMask kind, int broadcast, bool wild) {
-    TorAttentionArgs *a = &p->args;
+/// Strides of something as large as the scores; `broadcast` bits name the axes of stride 0.
+/// @return its elements
+static int64_t lay_out_mask(const TorAttentionArgs *a, int64_t stride[4], int broadcast,
+                            bool wild) {
     int64_t size[4] = {a->b, a->h, a->m, a->n};
     for (int i = 0; i < 4; i++)
         if (broadcast >> i & 1) size[i] = 1;
-    lay_out(size, a->mask_stride, wild);
+    lay_out(size, stride, wild);
     for (int i = 0; i < 4; i++)
-        if (broadcast >> i & 1) a->mask_stride[i] = 0;
-    int64_t count = extent(size, a->mask_stride);
+        if (broadcast >> i & 1) stride[i] = 0;
+    return extent(size, stride);
+}
+
+static uint8_t *bools(int64_t count, bool keep_all) {
+    uint8_t *mask = tor_check_buffer((size_t)count, 1);
+    for (int64_t i = 0; i < count; i++) mask[i] = keep_all || tor_check_range(0, 3);
+    return mask;
+}
+
+/// Where a mask hides no key: else a whole output may be 0, and is not to be trusted.
+static bool keeps_all(const TorAttentionArgs *a, int broadcast) {
+    return broadcast >> 3 || a->n < 8;
+}
+
+/// A keep that lets most keys through.
+static void add_keep(Problem *p, float fill, int broadcast, bool wild) {
+    TorAttentionArgs *a = &p->args;
+    int64_t count = lay_out_mask(a, a->keep_stride, broadcast, wild);
+    a->has_keep = true;
+    a->fill = fill;
+    a->keep = bools(count, fill == -INFINITY && keeps_all(a, broadcast));
+}
+
+/// A mask that keeps most keys.
+static void add_mask(Problem *p, TorAttentionMask kind, int broadcast, bool wild) {
+    TorAttentionArgs *a = &p->args;
+    int64_t count = lay_out_mask(a, a->mask_stride, broadcast, wild);
     a->mask_kind = kind;
-    bool keep_all =
-        broadcast >> 3 || a->n < 8;  // else a whole output may be 0, and is not to be trusted
+    bool keep_all = keeps_all(a, broadcast);
     if (kind == TOR_ATTENTION_MASK_BOOL) {
-        uint8_t *mask = tor_check_buffer((size_t)count, 1);
-        for (int64_t i = 0; i < count; i++) mask[i] = keep_all || tor_check_range(0, 3);
-        a->mask = mask;
+        a->mask = bools(count, keep_all);
     } else {
         float *mask = tor_check_buffer((size_t)count * sizeof(float), sizeof(float));
         for (int64_t i = 0; i < count; i++)
@@ -137,6 +162,7 @@ static void check(Problem *p, double tolerance) {
 }
 
 static void sizes(void) {
+    static const float fills[] = {-INFINITY, -FLT_MAX, -5, 0, 3};
     static const int64_t m[] = {1, 2, 5, 6, 7, 24, 25, 31, 33, 64, 128, 129},
                          n[] = {1, 3, 8, 15, 16, 17, 63, 64, 65, 128, 129, 257, 513};
     static const int64_t width[] = {1, 3, 4, 8, 15, 16, 17, 32, 40, 64, 80, 96, 128};
@@ -148,15 +174,18 @@ static void sizes(void) {
             int64_t b = tor_check_range(1, 2), g = tor_check_range(1, 2),
                     h = g * tor_check_range(1, 3);
             TorAttentionMask mask = (TorAttentionMask)tor_check_range(0, 2);
-            int broadcast = (int)tor_check_range(0, 15);
+            int broadcast = (int)tor_check_range(0, 15), keep = (int)tor_check_range(0, 31);
+            float fill = fills[tor_check_range(0, 4)];
             tor_check_case(
-                "b=%d h=%d g=%d m=%d n=%d d=%d e=%d wild=%d causal=%d mask=%d broadcast=%d", (int)b,
-                (int)h, (int)g, (int)m[i], (int)n[j], (int)d, (int)e, wild, causal, (int)mask,
-                broadcast);
+                "b=%d h=%d g=%d m=%d n=%d d=%d e=%d wild=%d causal=%d mask=%d "
+                "broadcast=%d keep=%d fill=%g",
+                (int)b, (int)h, (int)g, (int)m[i], (int)n[j], (int)d, (int)e, wild, causal,
+                (int)mask, broadcast, keep, (double)fill);
             Problem p = make(b, h, g, m[i], n[j], d, e, wild, TOR_FILL_UNIFORM);
             p.args.causal = causal;
             p.args.nan_rows = tor_check_coin();
             if (mask) add_mask(&p, mask, broadcast, wild);
+            if (keep < 16) add_keep(&p, fill, keep, wild);
             check(&p, 4e-6);
             tor_check_done();
         }
@@ -173,6 +202,9 @@ static void decode(void) {
                            (int)e, mask);
             Problem p = make(1, h, g, m, n[j], 64, e, tor_check_coin(), TOR_FILL_UNIFORM);
             if (mask) add_mask(&p, (TorAttentionMask)mask, (int)tor_check_range(0, 15), false);
+            if (tor_check_coin())
+                add_keep(&p, tor_check_coin() ? -INFINITY : -FLT_MAX, (int)tor_check_range(0, 15),
+                         tor_check_coin());
             check(&p, 4e-6);
             tor_check_done();
         }
@@ -329,6 +361,46 @@ static void special(void) {
     }
 }
 
+/// What keep replaces does not matter, NaN and infinity included; a row whose scores are all
+/// replaced is NaN or 0 with -inf, else an even mean.
+static void replaced(void) {
+    static const float fills[] = {-INFINITY, -FLT_MAX, -5};
+    enum { N = 300, HIDDEN = 7, LATE = 290 };
+    for (int turn = 0; turn < 12; turn++) {
+        int64_t m = turn & 1 ? 4 : 40;
+        float fill = fills[turn / 4];
+        tor_check_case("m=%d fill=%g nan=%d", (int)m, (double)fill, turn >> 1 & 1);
+        Problem p = make(1, 2, 1, m, N, 8, 16, false, TOR_FILL_UNIFORM);
+        TorAttentionArgs *a = &p.args;
+        a->nan_rows = turn >> 1 & 1;
+        add_keep(&p, fill, 3, false);
+        if (tor_check_coin()) add_mask(&p, TOR_ATTENTION_MASK_F32, 3, false);
+        float *k = (float *)(uintptr_t)a->k;
+        for (int64_t c = 0; c < 8; c++) {
+            k[HIDDEN * a->k_stride[2] + c * a->k_stride[3]] = c ? 0 : NAN;
+            k[LATE * a->k_stride[2] + c * a->k_stride[3]] = c & 1 ? INFINITY : -INFINITY;
+        }
+        // Row 0 keeps nothing, row 1 reads the broken keys.
+        uint8_t *keep = (uint8_t *)(uintptr_t)a->keep;
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < N; j++)
+                if (i == 0 || j == HIDDEN || j == LATE)
+                    keep[i * a->keep_stride[2] + j * a->keep_stride[3]] = i == 1;
+        check(&p, 4e-6);
+        tor_attention_bind(a);
+        float *out = output(&p);
+        run_on(a, out, 1);
+        for (int64_t i = 0; i < m; i++) {
+            float got = out[i * a->out_stride[2]];
+            bool dead = i == 0 && fill == -INFINITY;
+            TOR_CHECK((dead && a->nan_rows) || i == 1 ? isnan(got)
+                      : dead                          ? got == 0
+                                                      : isfinite(got));
+        }
+        tor_check_done();
+    }
+}
+
 static void bench_call(void *context) {
     const TorAttentionArgs *a = *(TorAttentionArgs **)context;
     void *scratch = ((void **)context)[1];
@@ -399,7 +471,8 @@ int main(int argc, char **argv) {
                                          {"masked_rows", masked_rows},
                                          {"hidden_keys", hidden_keys},
                                          {"short_tiles", short_tiles},
-                                         {"special", special}};
+                                         {"special", special},
+                                         {"replaced", replaced}};
     static const TorCheckTest benches[] = {{"shapes", bench}};
     return tor_check_main(argc, argv, tests, TOR_COUNT_OF(tests), benches, TOR_COUNT_OF(benches));
 }

@@ -74,6 +74,10 @@ static void draw_attention(TorText *t, bool small) {
     put_dense(t, "q", h, m, d), put_dense(t, "k", g, n, d), put_dense(t, "v", g, n, d);
     put_dense(t, "out", h, m, d);
     if (tor_check_coin()) put_dense(t, tor_check_coin() ? "mask_f32" : "mask_bool", h, m, n);
+    if (tor_check_coin()) {
+        put_dense(t, "keep", h, m, n);
+        tor_text_put(t, ";fill_bits=%d", tor_check_coin() ? -8388609 : -8388608);  // -FLT_MAX, -inf
+    }
     tor_text_put(t, ";causal=%d;nan_rows=0;scale_bits=1040187392", tor_check_coin());
 }
 

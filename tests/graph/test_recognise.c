@@ -43,17 +43,16 @@ static void test_attention(void **state) {
         "     output                            %13\n");
 }
 
-// Scores that are used elsewhere, a softmax over another axis, a factor that turns -inf round: left
-// alone.
+// Scores that are used elsewhere, a softmax over another axis, a mask that chooses between scores
+// and a tensor: left alone.
 static void test_no_attention(void **state) {
     (void)state;
     TorValue *q = INPUT(g, "q", "2 4 9 16"), *k = INPUT(g, "k", "2 4 16 9"),
              *v = INPUT(g, "v", "2 4 9 16"), *keep = make_input(g, "keep", TOR_bool, "9 9", false);
     TorValue *a = OP(g, softmax, INS(OP(g, matmul, INS(q, k), NONE)), ATTRS(TOR_A_INT(axis, 3)));
     TorValue *b = OP(g, softmax, INS(OP(g, matmul, INS(q, k), NONE)), ATTRS(TOR_A_INT(axis, 2)));
-    TorValue *c = BINARY(
-        mul, OP(g, where, INS(keep, OP(g, matmul, INS(q, k), NONE), number(g, -INFINITY)), NONE),
-        number(g, -1));
+    TorValue *least = INPUT(g, "least", "9 9");
+    TorValue *c = OP(g, where, INS(keep, OP(g, matmul, INS(q, k), NONE), least), NONE);
     c = OP(g, softmax, INS(c), ATTRS(TOR_A_INT(axis, 3)));
     set_outputs(g, INS(OP(g, matmul, INS(a, v), NONE), a, OP(g, matmul, INS(b, v), NONE),
                        OP(g, matmul, INS(c, v), NONE)));
@@ -88,9 +87,39 @@ static void test_attention_with_a_bias(void **state) {
         "%16  view       float32[2, 4, 9, 16]   %14\n"
         "%17  view       float32[2, 4, 1, 9]    %3\n"
         "%18  where      float32[2, 4, 1, 9]    %4 %17 -3.4028234663852886e+38\n"
-        "%19  attention  float32[2, 4, s0, 16]  %15 %16 %2 %18                  scale=0.25  "
-        "causal=0  nan_rows=1\n"
+        "%19  attention  float32[2, 4, s0, 16]  %15 %16 %2 %18 %4               scale=0.25  "
+        "causal=0  nan_rows=1  fill=0.0\n"
         "     output                            %19\n");
+}
+
+// Two masks that put one number there and a bias added on top, as in GPT-2: the number stays apart.
+static void test_attention_with_one_fill(void **state) {
+    (void)state;
+    TorValue *q = INPUT(g, "q", "2 4 s 16"), *k = INPUT(g, "k", "2 4 16 9"),
+             *v = INPUT(g, "v", "2 4 9 16"), *bias = INPUT(g, "bias", "2 1 1 9"),
+             *keep = make_input(g, "keep", TOR_bool, "s 9", false),
+             *drop = make_input(g, "drop", TOR_bool, "2 1 1 9", false);
+    TorValue *s = OP(g, where, INS(keep, OP(g, matmul, INS(q, k), NONE), number(g, -1e9)), NONE);
+    s = BINARY(add, OP(g, where, INS(drop, number(g, -1e9), s), NONE), bias);
+    s = OP(g, softmax, INS(s), ATTRS(TOR_A_INT(axis, 3)));
+    set_outputs(g, INS(OP(g, matmul, INS(s, v), NONE)));
+    run("recognise_attention canonicalise dce");
+    expect_text(g,
+                "s0 = q.size(2)\n"
+                "\n"
+                "%0   input      float32[2, 4, s0, 16]                    q\n"
+                "%1   input      float32[2, 4, 16, 9]                     k\n"
+                "%2   input      float32[2, 4, 9, 16]                     v\n"
+                "%3   input      float32[2, 1, 1, 9]                      bias\n"
+                "%4   input      bool[s0, 9]                              keep\n"
+                "%5   input      bool[2, 1, 1, 9]                         drop\n"
+                "%13  permute    float32[2, 4, 9, 16]   %1                axes=[0, 1, 3, 2]\n"
+                "%14  bit_not    bool[2, 1, 1, 9]       %5\n"
+                "%15  view       bool[1, 1, s0, 9]      %4\n"
+                "%16  bit_and    bool[2, 1, s0, 9]      %14 %15\n"
+                "%17  attention  float32[2, 4, s0, 16]  %0 %13 %2 %3 %16  scale=1.0  causal=0  "
+                "nan_rows=1  fill=-1e+09\n"
+                "     output                            %17\n");
 }
 
 static TorValue *repeated(TorValue *x, const char *one, const char *wide, const char *flat) {
@@ -175,8 +204,12 @@ static void test_activations(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_attention),   TEST(test_no_attention), TEST(test_attention_with_a_bias),
-        TEST(test_group_heads), TEST(test_activations),
+        TEST(test_attention),
+        TEST(test_no_attention),
+        TEST(test_attention_with_a_bias),
+        TEST(test_attention_with_one_fill),
+        TEST(test_group_heads),
+        TEST(test_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,9 @@ static inline void interpret_contract(Interpreter *it, const TorNode *node, Arra
 static inline void interpret_attention(Interpreter *it, const TorNode *node, Array *y) {
     const Array *q = interpreted(it, node, 0), *k = interpreted(it, node, 1),
                 *v = interpreted(it, node, 2),
-                *mask = node->n_inputs > 3 ? interpreted(it, node, 3) : NULL;
+                *mask = tor_attention_mask(node) ? interpreted(it, node, 3) : NULL,
+                *keep = tor_attention_keep(node) ? interpreted(it, node, tor_attention_keep(node))
+                                                 : NULL;
     bool is_bool = mask && tor_in(node, 3)->dtype == TOR_bool,
          causal = tor_attr_int(node, TOR_ATTR_causal, 0);
     int64_t H = q->size[1], G = k->size[1], M = q->size[2], N = k->size[2], D = q->size[3],
@@ -37,8 +39,10 @@ static inline void interpret_attention(Interpreter *it, const TorNode *node, Arr
                 for (int64_t d = 0; d < D; d++)
                     p[n] += q->data[(bh * M + m) * D + d] * k->data[(bg * N + n) * D + d];
                 p[n] *= tor_attr_float(node, TOR_ATTR_scale, 1);
-                double w =
-                    mask ? array_broadcast(mask, 4, (int64_t[]){bh / H, bh % H, m, n}) : is_bool;
+                int64_t at[] = {bh / H, bh % H, m, n};
+                if (keep && array_broadcast(keep, 4, at) == 0)
+                    p[n] = tor_attr_float(node, TOR_ATTR_fill, 0);
+                double w = mask ? array_broadcast(mask, 4, at) : is_bool;
                 if (mask) p[n] = is_bool ? (w != 0 ? p[n] : -INFINITY) : p[n] + w;
                 if (causal && n > m) p[n] = -INFINITY;
                 most = fmax(most, p[n]);

@@ -100,6 +100,10 @@ static const struct {
     {"attention_f32",
      "b=1;h=4:2;m=3;n=700;d=16:16;q=192:48:16:1;k=22400:11200:16:1;v=22400:11200:16:1;"
      "out=192:48:16:1;mask_f32=0:0:700:1;causal=0;nan_rows=0;scale_bits=1048576000"},
+    {"attention_f32",
+     "b=1;h=4:2;m=3;n=700;d=16:16;q=192:48:16:1;k=22400:11200:16:1;v=22400:11200:16:1;"
+     "out=192:48:16:1;mask_f32=0:0:0:1;keep=0:0:700:1;fill_bits=-8388608;causal=0;nan_rows=1;"
+     "scale_bits=1048576000"},
     {"map",
      "size=37:200;row=1;program=f.f.2.2|+max.fv0i0|/|sub.ffr0i0v0|exp.ffr1r0|+sum.fv1r1|/|"
      "div.ffo0r1v1;s=200:1;s=200:1"},

@@ -1,7 +1,8 @@
-/// Attention family: out = softmax(scale * q k^T + mask) v, all float32, by online softmax: scores
-/// are never stored beyond a tile (Dao 2023, "FlashAttention-2").
+/// Attention family: out = softmax((keep ? scale * q k^T : fill) + mask) v, all float32, by online
+/// softmax: scores are never stored beyond a tile (Dao 2023, "FlashAttention-2").
 ///
-///     q [b, h, m, d], k [b, g, n, d], v [b, g, n, e], mask [b, h, m, n] or none, out [b, h, m, e]
+///     q [b, h, m, d], k [b, g, n, d], v [b, g, n, e], out [b, h, m, e];
+///     mask, keep [b, h, m, n] or none
 ///
 /// h is a multiple of g: query heads [i * h/g, (i+1) * h/g) read key/value head i. Strides are in
 /// elements and may be anything, 0 too (a broadcast mask); out must not overlap itself or an input.
@@ -11,15 +12,16 @@
 /// shape and the row of kernels.inc only, never on the number of threads. As eager's CPU flash
 /// attention (PyTorch 2.13, tried through F.scaled_dot_product_attention):
 /// - a bool mask is an added mask of 0 and -inf; a NaN score stays NaN where -inf is added;
+/// - keep replaces the product where it is 0, whatever that was (masked_fill() and where());
 /// - causal replaces the scores of keys > query by -inf, whatever they were (top-left aligned);
 /// - a row without any key (all -inf, either kind of mask, or n = 0) is 0 (but see nan_rows);
 /// - a mask of the lowest finite float is a number like others: such a row is an even mean;
 /// - probabilities of 0 are multiplied with v, so NaN or infinity in a masked row of v spreads to
 ///   the rows of its tile; whether causally hidden rows of v do so depends on tiles here and there.
-/// Two differences. Stretches of keys that the mask hides from all rows of an item, as the part of
-/// a cache that is not filled yet, are not read, and NaN or infinity in them stays there. A NaN
-/// score always makes its row NaN; eager gives 0 where it sits past the last whole vector of a row
-/// that has no other score.
+/// Two differences. Stretches of keys that mask and keep hide (-inf) from all rows of an item, as
+/// the part of a cache that is not filled yet, are not read, and NaN or infinity in them stays
+/// there. A NaN score always makes its row NaN; eager gives 0 where it sits past the last whole
+/// vector of a row that has no other score.
 #ifndef TOR_KERNELS_ATTENTION_CONTRACT_H
 #define TOR_KERNELS_ATTENTION_CONTRACT_H
 
@@ -37,8 +39,10 @@ typedef struct TorAttentionKernel TorAttentionKernel;
 typedef struct {
     // Set before bind.
     int64_t b, h, g, m, n, d, e;  ///< any may be 0
-    int64_t q_stride[4], k_stride[4], v_stride[4], mask_stride[4], out_stride[4];
+    int64_t q_stride[4], k_stride[4], v_stride[4], mask_stride[4], keep_stride[4], out_stride[4];
     TorAttentionMask mask_kind;
+    bool has_keep;
+    float fill;  ///< what keep puts in the place of a score
     bool causal;
     bool nan_rows;  ///< a row of n > 0 keys that are all hidden is NaN, as a plain softmax has it;
                     ///< else 0
@@ -53,6 +57,7 @@ typedef struct {
     // Set before each run.
     const float *q, *k, *v;
     const void *mask;
+    const uint8_t *keep;  ///< one byte; not 0 keeps
     float *out;
     void *partial;  ///< partial_bytes of memory, aligned to TOR_CACHE_LINE; NULL if that is 0
 

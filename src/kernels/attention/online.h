@@ -23,6 +23,7 @@ typedef struct {
     float *partial;                ///< this item's first row there, or NULL
     int64_t tile_key, tile_keys;   ///< the tile at work
     bool bias_shared, bias_ready;  ///< one mask row serves all rows of a tile
+    bool keep_shared;              ///< one row of keep does
     TorAttentionScratch at;
     float *scratch;
 } Item;
@@ -41,6 +42,11 @@ TOR_INLINE const float *item_q(const Item *item, int64_t row) {
     const TorAttentionArgs *args = item->args;
     return args->q + item->batch * args->q_stride[0] + item_head(item, row) * args->q_stride[1] +
            item_query(item, row) * args->q_stride[2];
+}
+
+/// Do all rows of an item read one row of what has these strides?
+TOR_INLINE bool rows_share(const TorAttentionArgs *args, const int64_t stride[4]) {
+    return stride[2] == 0 && (args->row_heads == 1 || stride[1] == 0);
 }
 
 /// Item `index` of tor_attention_run(): what it works on.
@@ -65,8 +71,8 @@ TOR_INLINE Item item_find(const TorAttentionArgs *args, int64_t index, void *scr
     if (args->kv_splits > 1)
         item.partial =
             (float *)args->partial + index * args->row_block * tor_attention_partial_row(args);
-    item.bias_shared =
-        args->mask_stride[2] == 0 && (args->row_heads == 1 || args->mask_stride[1] == 0);
+    item.bias_shared = rows_share(args, args->mask_stride);
+    item.keep_shared = rows_share(args, args->keep_stride);
     return item;
 }
 
@@ -86,40 +92,81 @@ TOR_INLINE void item_tile(Item *item, int64_t key) {
     item->bias_ready = false;
 }
 
-/// Where the mask of `row` and `key` lies.
-TOR_INLINE int64_t mask_at(const Item *item, int64_t row, int64_t key) {
-    const int64_t *stride = item->args->mask_stride;
+/// Where a mask of these strides has `row` and `key`.
+TOR_INLINE int64_t mask_at(const Item *item, const int64_t stride[4], int64_t row, int64_t key) {
     return item->batch * stride[0] + item_head(item, row) * stride[1] +
            item_query(item, row) * stride[2] + key * stride[3];
 }
 
-/// Whether one row's mask hides n keys.
-TOR_INLINE bool hides(const TorAttentionArgs *args, int64_t at, int64_t n) {
-    int64_t stride = args->mask_stride[3];
+TOR_INLINE bool all_zero(const uint8_t *mask, int64_t stride, int64_t n) {
     bool all = true;
-    if (args->mask_kind == TOR_ATTENTION_MASK_F32) {
-        const float *mask = (const float *)args->mask + at;
-        if (stride == 1)
-            for (int64_t j = 0; j < n; j++) all &= mask[j] == -INFINITY;
-        else
-            for (int64_t j = 0; j < n; j++) all &= mask[j * stride] == -INFINITY;
-    } else {
-        const uint8_t *mask = (const uint8_t *)args->mask + at;
-        for (int64_t j = 0; j < n; j++) all &= !mask[j * stride];
+    for (int64_t j = 0; j < n; j++) all &= !mask[j * stride];
+    return all;
+}
+
+/// Whether the mask, of one row, hides n keys.
+TOR_INLINE bool mask_hides(const TorAttentionArgs *args, int64_t at, int64_t n) {
+    int64_t stride = args->mask_stride[3];
+    if (args->mask_kind == TOR_ATTENTION_MASK_BOOL)
+        return all_zero((const uint8_t *)args->mask + at, stride, n);
+    const float *mask = (const float *)args->mask + at;
+    bool all = true;
+    if (stride == 1)
+        for (int64_t j = 0; j < n; j++) all &= mask[j] == -INFINITY;
+    else
+        for (int64_t j = 0; j < n; j++) all &= mask[j * stride] == -INFINITY;
+    return all;
+}
+
+/// The same of keep and the mask together: NaN or infinity added to a fill of -inf does not hide.
+TOR_INLINE bool both_hide(const TorAttentionArgs *args, int64_t keep_at, int64_t at, int64_t n) {
+    bool all = true;
+    for (int64_t j = 0; j < n; j++) {
+        float s = args->keep[keep_at + j * args->keep_stride[3]] ? 0 : args->fill;
+        int64_t own = at + j * args->mask_stride[3];
+        if (args->mask_kind == TOR_ATTENTION_MASK_F32)
+            s += ((const float *)args->mask)[own];
+        else if (!((const uint8_t *)args->mask)[own])
+            s += -INFINITY;
+        all &= s == -INFINITY;
     }
     return all;
 }
 
+TOR_INLINE bool row_hides(const Item *item, int64_t row, int64_t key, int64_t n) {
+    const TorAttentionArgs *args = item->args;
+    int64_t at = mask_at(item, args->mask_stride, row, key);
+    if (!args->has_keep) return mask_hides(args, at, n);
+    int64_t keep_at = mask_at(item, args->keep_stride, row, key);
+    if (args->mask_kind == TOR_ATTENTION_NO_MASK)
+        return all_zero(args->keep + keep_at, args->keep_stride[3], n);
+    return both_hide(args, keep_at, at, n);
+}
+
 enum { HIDDEN_KEYS = 32 };  ///< fewer that are hidden are not worth a tile's end
 
-/// Whether the mask hides keys from `key` to `end` from every row of the item.
+/// Whether keys from `key` to `end` are hidden from every row of the item.
 TOR_INLINE bool item_hides(const Item *item, int64_t key, int64_t end) {
     const TorAttentionArgs *args = item->args;
-    if (args->mask_kind == TOR_ATTENTION_NO_MASK) return false;
-    for (int64_t row = 0; row < (item->bias_shared ? 1 : item->rows); row++)
+    bool keeps_all = !args->has_keep || args->fill != -INFINITY;
+    if (args->mask_kind == TOR_ATTENTION_NO_MASK && keeps_all) return false;
+    bool shared = item->bias_shared && (!args->has_keep || item->keep_shared);
+    for (int64_t row = 0; row < (shared ? 1 : item->rows); row++)
         for (int64_t j = key; j < end; j += HIDDEN_KEYS)
-            if (!hides(args, mask_at(item, row, j), TOR_MIN(HIDDEN_KEYS, end - j))) return false;
+            if (!row_hides(item, row, j, TOR_MIN(HIDDEN_KEYS, end - j))) return false;
     return true;
+}
+
+/// Puts `fill` in the place of scores of `row` that keep does not let through.
+TOR_INLINE void item_keep(const Item *item, int64_t row, int64_t n, float *s) {
+    const TorAttentionArgs *args = item->args;
+    int64_t stride = args->keep_stride[3];
+    const uint8_t *keep = args->keep + mask_at(item, args->keep_stride, row, item->tile_key);
+    const float fill = args->fill;
+    if (stride == 1)
+        for (int64_t j = 0; j < n; j++) s[j] = keep[j] ? s[j] : fill;
+    else
+        for (int64_t j = 0; j < n; j++) s[j] = keep[j * stride] ? s[j] : fill;
 }
 
 /// The mask of `row` at the keys of the tile, as floats; NULL without a mask.
@@ -127,7 +174,8 @@ TOR_INLINE const float *item_bias(Item *item, int64_t row) {
     const TorAttentionArgs *args = item->args;
     int64_t n = item->tile_keys;
     if (args->mask_kind == TOR_ATTENTION_NO_MASK) return NULL;
-    int64_t stride = args->mask_stride[3], at = mask_at(item, row, item->tile_key);
+    int64_t stride = args->mask_stride[3],
+            at = mask_at(item, args->mask_stride, row, item->tile_key);
     float *bias = item->scratch + item->at.bias;
     if (args->mask_kind == TOR_ATTENTION_MASK_F32) {
         const float *mask = (const float *)args->mask + at;
@@ -195,6 +243,7 @@ TOR_INLINE void item_softmax(Item *item, int64_t row, int64_t n, float *s) {
     float *top = item->scratch + item->at.top + row, *sum = item->scratch + item->at.sum + row;
     int64_t whole = n / VF32 * VF32;
     vf32 m0 = vf32_set(-INFINITY), m1 = m0;
+    if (item->args->has_keep) item_keep(item, row, n, s);
     if (item->args->causal) {
         int64_t own = TOR_MAX(item_query(item, row) + 1 - item->tile_key, 0);
         if (bias)

@@ -11,6 +11,9 @@ static double score(const TorAttentionArgs *a, int64_t b, int64_t h, int64_t i, 
     double dot = 0;
     for (int64_t c = 0; c < a->d; c++) dot += (double)q[c * a->q_stride[3]] * k[c * a->k_stride[3]];
     dot *= a->scale;
+    if (a->has_keep && !a->keep[b * a->keep_stride[0] + h * a->keep_stride[1] +
+                                i * a->keep_stride[2] + j * a->keep_stride[3]])
+        dot = a->fill;
     int64_t at = b * a->mask_stride[0] + h * a->mask_stride[1] + i * a->mask_stride[2] +
                  j * a->mask_stride[3];
     if (a->mask_kind == TOR_ATTENTION_MASK_F32) dot += ((const float *)a->mask)[at];
