@@ -19,9 +19,13 @@ import contextlib
 import contextvars
 import functools
 import hashlib
+import inspect
 import logging
 import pickle
+import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -36,6 +40,7 @@ from toroid import _core, _torch
 
 log = logging.getLogger("toroid")
 
+_PYTORCH = Path(torch.__file__).parent
 _TRIED = ("2.13.", "2.14.")
 #: Entries of one key that differ in what they guard of symbolic sizes.
 _MOST = 8
@@ -229,7 +234,19 @@ def _unsafe(gm: GraphModule) -> str | None:
             library = str(target).partition(".")[0]
             if library not in LIBRARIES:
                 return f"{target}: what it means may be edited"
+        elif isinstance(target, types.FunctionType) and not _is_pytorchs(target):
+            return f"{target}: what it does may be edited"
     return None
+
+
+def _is_pytorchs(function: types.FunctionType) -> bool:
+    """Whether a function is what the name says that PyTorch's check and the key go by.
+
+    Anyone can give a function another `__module__`, or put one into PyTorch's.
+    """
+    module = sys.modules.get(function.__module__)
+    code = Path(inspect.unwrap(function).__code__.co_filename)
+    return getattr(module, function.__name__, None) is function and code.is_relative_to(_PYTORCH)
 
 
 def _unsafe_inputs(example_inputs: Sequence[Any]) -> str | None:

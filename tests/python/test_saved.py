@@ -101,6 +101,45 @@ def test_a_damaged_file_is_made_again(folder, harm, capfd):
     assert counts(saved_run.plain) == {"hit": 1}
 
 
+@pytest.mark.parametrize("placed", [False, True])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_functions_that_pose_as_pytorchs(folder, monkeypatch, placed, wrapped):
+    """They are called as they are, whatever a function of the same name did before."""
+
+    def posing(factor):
+        def scaled(x):
+            return x * factor
+
+        function = torch.no_grad()(scaled) if wrapped else scaled
+        function.__module__ = "torch.nn.functional"
+        if placed:
+            monkeypatch.setattr(torch.nn.functional, "scaled", function, raising=False)
+        torch._dynamo.allow_in_graph(function)
+        return function
+
+    def model(factor):
+        function, x = posing(factor), torch.randn(5)
+        same(compiled(lambda x: function(x) + 1), lambda x: x * factor + 1, x)
+
+    for factor in (2, 3):
+        found = counts(lambda factor=factor: model(factor))
+        assert "hit" not in found and "saved" not in found
+
+
+def test_functions_of_pytorch_are_kept(folder):
+    def model():
+        pool = torch.nn.functional.max_pool2d  # one of the functions that another one makes
+        f = torch.nn.functional.softmax
+        same(
+            compiled(lambda x: f(pool(x, 2), -1)),
+            lambda x: f(pool(x, 2), -1),
+            torch.randn(1, 1, 4, 4),
+        )
+
+    assert counts(model) == {"miss": 1, "saved": 1}
+    assert counts(model) == {"hit": 1}
+
+
 def test_a_file_that_others_can_write_is_not_read(folder, capfd):
     """What is unpickled runs."""
     counts(saved_run.plain)
