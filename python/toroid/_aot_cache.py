@@ -36,7 +36,7 @@ from torch._inductor.output_code import OutputCode
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
 
-from toroid import _core, _torch
+from toroid import _core, _sizes, _torch
 
 log = logging.getLogger("toroid")
 
@@ -252,7 +252,7 @@ def _is_pytorchs(function: types.FunctionType) -> bool:
 def _unsafe_inputs(example_inputs: Sequence[Any]) -> str | None:
     for i, value in enumerate(example_inputs):
         if isinstance(value, torch.SymInt):
-            if _torch.is_ragged(value) or value.node.hint is None:
+            if _sizes.is_ragged(value) or value.node.hint is None:
                 return f"input {i}: a size that is not known before the graph runs"
         elif type(value) is not FakeTensor and type(value) is not int:
             return f"input {i}: a {type(value).__name__}"

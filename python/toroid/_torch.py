@@ -1,6 +1,7 @@
-"""Every contact with PyTorch that may change with its version.
+"""Contacts with PyTorch that may change with its version.
 
-The rest of the package uses public names only. Tried on 2.13.
+Others are `_sizes`, `_decompositions`, `_kept` and `_aot_cache`; the rest of the package uses
+public names only. Tried on 2.13.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
-from toroid import _core, _kept
+from toroid import _core, _kept, _sizes
 
 #: What a compiler for AOTAutograd is: graph and example inputs to a boxed callable.
 Compiler = Callable[[GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]
@@ -97,21 +98,21 @@ def run_aot(
     gm: GraphModule,
     example_inputs: Sequence[Any],
     *,
-    forward: Compiler,
-    backward: Compiler,
-    inference: Compiler,
+    compiler: Callable[[str], Compiler],
+    decompositions: Callable[[], Mapping[Any, Any]],
     partition: Callable[..., Any] | None = None,
-    decompositions: Callable[[], Mapping[Any, Any]] | None = None,
     cache: contextlib.AbstractContextManager[None] | None = None,
 ) -> Callable[..., Any]:
-    """Capture through AOTAutograd, with the compilers given for each kind of graph.
+    """Capture through AOTAutograd, with a compiler for each kind of graph.
 
     Parameters
     ----------
+    compiler : callable
+        Gives that of a kind: "forward", "backward" or "inference".
+    decompositions : callable
+        Gives the table that PyTorch takes ops apart by.
     partition : callable, optional
         Splits the joint graph; by default all that forward computes is kept for backward.
-    decompositions : callable, optional
-        Gives PyTorch's table; by default `native_decompositions`.
     cache : context manager, optional
         Within it AOTAutograd keeps what it makes; the compilers are `toroid._aot_cache.compiler`'s.
     """
@@ -128,10 +129,10 @@ def run_aot(
         _kept.whole(),
     ):
         run = aot_autograd(
-            fw_compiler=forward,
-            bw_compiler=backward,
-            inference_compiler=inference,
-            decompositions=decompositions or native_decompositions,
+            fw_compiler=compiler("forward"),
+            bw_compiler=compiler("backward"),
+            inference_compiler=compiler("inference"),
+            decompositions=decompositions,
             keep_inference_input_mutations=True,
             **({"partition_fn": partition} if partition else {}),
         )(gm, [example_inputs[i] for i in kept])
@@ -172,7 +173,7 @@ def remove_known_floats(gm: GraphModule) -> list[int]:
     kept = []
     removed = False
     for i, place in enumerate(gm.graph.find_nodes(op="placeholder")):
-        items = {user: known_number(user.meta.get("example_value")) for user in place.users}
+        items = {user: _sizes.known_number(user.meta.get("example_value")) for user in place.users}
         if (
             not is_python_float(place)
             or any(user.target != "item" for user in items)
@@ -310,89 +311,6 @@ def eager(gm: GraphModule) -> Callable[[list[Any]], Any]:
     return box(gm.forward)
 
 
-@functools.cache
-def _decomposition_table() -> dict[Any, Callable[..., Any]]:
-    from torch._decomp import _core_aten_decompositions_post_autograd
-
-    table = dict(_core_aten_decompositions_post_autograd())
-    # This one takes the input for contiguous; eager writes where its strides say.
-    table.pop(torch.ops.aten.as_strided_scatter.default, None)
-    # These round otherwise than eager does, linspace for integers and half types.
-    for overload in torch.ops.aten.logspace.overloads():
-        table.pop(getattr(torch.ops.aten.logspace, overload), None)
-    packet = torch.ops.aten.linspace
-    for op in {getattr(packet, overload) for overload in packet.overloads()} & table.keys():
-        table[op] = _for_wide_floats(table[op])
-    op = torch.ops.aten.affine_grid_generator.default
-    table[op] = _for_grids_of_many(table[op])
-    return table
-
-
-def _for_wide_floats(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that stands back for a ``dtype`` of integers or of a half type."""
-
-    def call(*args: Any, dtype: torch.dtype | None = None, **kwargs: Any) -> Any:
-        if dtype not in (None, torch.float32, torch.float64):
-            return NotImplemented
-        return rule(*args, dtype=dtype, **kwargs)
-
-    return call
-
-
-def _for_grids_of_many(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that stands back for a side of 1: AOTAutograd refuses the constant that it makes."""
-
-    def call(theta: torch.Tensor, size: list[int], align_corners: bool) -> Any:
-        return NotImplemented if 1 in size[2:] else rule(theta, size, align_corners)
-
-    return call
-
-
-@functools.cache
-def native_decompositions() -> dict[Any, Callable[..., Any]]:
-    """PyTorch's decompositions of the ops that Toroid does not know by name.
-
-    Random ops keep their kernels: a decomposition would draw other numbers than eager does.
-    """
-    return {
-        op: rule
-        for op, rule in _decomposition_table().items()
-        if not _core.knows(str(op)) and not is_random(op)
-    }
-
-
-def decompose(node: torch.fx.Node) -> GraphModule | None:
-    """PyTorch's decomposition of one call, traced for its arguments; None if there is none.
-
-    The graph's placeholders stand for ``node.all_input_nodes``.
-    """
-    rule = _decomposition_table().get(node.target)
-    if rule is None or is_random(node.target):
-        return None
-    from torch.fx.experimental.proxy_tensor import make_fx
-
-    inputs = list(node.all_input_nodes)
-
-    def call(*values: Any) -> Any:
-        at = dict(zip(inputs, values, strict=True))
-        args = torch.fx.node.map_arg(node.args, at.__getitem__)
-        kwargs = torch.fx.node.map_arg(node.kwargs, at.__getitem__)
-        result = rule(*args, **kwargs)
-        if result is NotImplemented:
-            raise NotImplementedError(f"no decomposition of {node.target} for these arguments")
-        return result
-
-    values = [n.meta.get("val") for n in inputs]
-    if not all(isinstance(v, torch.Tensor | torch.SymInt) for v in values):
-        return None
-    mode = torch._guards.detect_fake_mode(values)
-    if mode is None:
-        return None
-    table = native_decompositions()
-    with mode, torch.no_grad():
-        return make_fx(call, tracing_mode="real", decomposition_table=table)(*values)
-
-
 # ------------------------------------------------------------------ FX nodes
 
 
@@ -488,44 +406,6 @@ def writes_memory(target: Any) -> bool:
     return target is torch.ops.aten.as_strided_scatter.default
 
 
-# ------------------------------------------------------------------ symbolic sizes
-
-
-def expression(size: Any) -> Any:
-    """A size as an int or as the sympy expression behind it."""
-    if not isinstance(size, torch.SymInt):
-        return int(size)
-    expr = size.node.expr
-    return int(expr) if expr.is_Integer else expr
-
-
-def hint(size: Any) -> int:
-    """The example value of a size; adds no guard."""
-    if not isinstance(size, torch.SymInt):
-        return int(size)
-    value = size.node.hint
-    return 1 if value is None else int(value)
-
-
-def dim_order(strides: Iterable[Any]) -> list[int]:
-    """Dims, outermost first; adds no guard."""
-    hints = [hint(s) for s in strides]
-    return sorted(range(len(hints)), key=lambda dim: (-hints[dim], dim))
-
-
-def is_row_major(tensor: torch.Tensor) -> bool:
-    """Whether strides are row-major whatever the sizes are; False where that is not certain."""
-    expected: Any = 1
-    for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
-        size, stride = expression(size), expression(stride)
-        if size == 0:
-            return True
-        if size != 1 and stride != expected:
-            return False
-        expected = expected * size
-    return True
-
-
 def base_of(node: torch.fx.Node) -> torch.fx.Node:
     """The node whose memory a node's tensor is a view of, perhaps through others; or itself."""
     while True:
@@ -544,78 +424,6 @@ def _share_memory(view: torch.fx.Node, base: torch.fx.Node) -> bool:
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or a.dtype != b.dtype:
         return False
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
-
-
-def _expanded(size: Any) -> Any:
-    return size if isinstance(size, int) else size.expand()
-
-
-def fills_memory(val: torch.Tensor) -> bool:
-    """Whether a tensor shows all of its memory; False where that is not certain."""
-    shown = expression(val.numel() * val.element_size())
-    kept = expression(val.untyped_storage().nbytes())
-    return expression(val.storage_offset()) == 0 and _expanded(shown - kept) == 0
-
-
-def memory_order(tensor: torch.Tensor) -> list[int] | None:
-    """The order of dims, outermost first, in which a dense tensor lies; None if it is not dense."""
-    if is_row_major(tensor):
-        return list(range(tensor.dim()))
-    order = dim_order(tensor.stride())
-    return order if is_row_major(tensor.permute(order)) else None
-
-
-def known_number(value: Any) -> float | int | None:
-    """The value of a symbolic number that guards have fixed; None for others."""
-    if isinstance(value, torch.SymFloat) and value.node.expr.is_number:
-        return float(value.node.expr)
-    if isinstance(value, torch.SymInt) and value.node.expr.is_Integer:
-        return int(value.node.expr)
-    return None
-
-
-def evaluate(expr: Any, symbols: dict[Any, Any]) -> Any:
-    """Evaluate a sympy expression over objects that have Python's arithmetic.
-
-    Raises
-    ------
-    KeyError
-        If a symbol is missing.
-    """
-    from torch.utils._sympy.interp import sympy_interp
-
-    return sympy_interp(_analysis(), symbols, expr)
-
-
-def _extreme(a: Any, b: Any, which: str) -> Any:
-    if isinstance(a, _core.Int):
-        return getattr(a, which)(b)
-    if isinstance(b, _core.Int):
-        return getattr(b, which)(a)
-    return max(a, b) if which == "max" else min(a, b)
-
-
-@functools.cache
-def _analysis() -> type:
-    from torch.utils._sympy.reference import PythonReferenceAnalysis
-
-    class Analysis(PythonReferenceAnalysis):
-        """PyTorch's, which knows the extremes of its own integers only."""
-
-        @staticmethod
-        def maximum(a: Any, b: Any) -> Any:
-            return _extreme(a, b, "max")
-
-        @staticmethod
-        def minimum(a: Any, b: Any) -> Any:
-            return _extreme(a, b, "min")
-
-    return Analysis
-
-
-def is_ragged(size: torch.SymInt) -> bool:
-    """Whether a size is a nested tensor's, which stands for many numbers."""
-    return size.node.is_nested_int()
 
 
 def is_plain(tensor: Any) -> bool:

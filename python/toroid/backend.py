@@ -13,7 +13,7 @@ from typing import Any
 
 from torch.fx import GraphModule
 
-from toroid import _core, _torch
+from toroid import _core, _decompositions, _torch
 from toroid.compilers import REFUSALS, Compiler, Job, Native
 from toroid.lower import Lowered
 from toroid.options import Options, parse
@@ -161,25 +161,23 @@ def _run(
     job = Job(checked, options or {})
     breaks = getattr(gm, "compile_subgraph_reason", None)
     of_model = {"compiler": recipe.compiler, "breaks": breaks}
-    compiler = functools.partial(compile_graph, **of_model)
+    compile = functools.partial(compile_graph, **of_model)
     session = None
     if _keeps(recipe):
         from toroid import saved
 
         finish = functools.partial(finish_graph, job=job, **of_model)
-        session = saved.Session(recipe.compiler, job, compiler, finish)
+        session = saved.Session(recipe.compiler, job, compile, finish)
     return _torch.run_aot(
         gm,
         example_inputs,
-        **(session.compilers() if session else _of_kinds(functools.partial(compiler, job=job))),
+        compiler=session.compiler
+        if session
+        else lambda kind: functools.partial(compile, job=job, kind=kind),
+        decompositions=recipe.decompositions or _decompositions.native,
         partition=recipe.partition,
-        decompositions=recipe.decompositions,
         cache=session.keeping() if session else None,
     )
-
-
-def _of_kinds(compiler: Callable[..., Any]) -> dict[str, Any]:
-    return {k: functools.partial(compiler, kind=k) for k in ("forward", "backward", "inference")}
 
 
 def _keeps(recipe: Recipe) -> bool:

@@ -10,7 +10,7 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from toroid import _torch
+from toroid import _sizes, _torch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,12 +68,12 @@ class Layout:
     @classmethod
     def of(cls, tensor: torch.Tensor) -> Layout | None:
         """That of a fake tensor; None for a row-major one."""
-        if _torch.is_row_major(tensor):
+        if _sizes.is_row_major(tensor):
             return None
         strides = tensor.stride()
         known = all(isinstance(s, int) for s in (*strides, *tensor.shape))
         exact = known and _has_own_places(tensor)
-        return cls(tuple(_torch.dim_order(strides)), strides if exact else None)
+        return cls(tuple(_sizes.dim_order(strides)), strides if exact else None)
 
     def apply(self, x: torch.Tensor) -> torch.Tensor:
         """The same values, laid out so: ops may show their operand's strides, or go by them."""

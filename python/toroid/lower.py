@@ -15,7 +15,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from toroid import _core, _torch
+from toroid import _core, _decompositions, _sizes, _torch
 from toroid.external import make_callable
 
 
@@ -122,7 +122,7 @@ class _Lowering:
 
     def size(self, size: Any) -> Any:
         """A size as an int, an Int or, if it is a lone unknown symbol, `_Unknown`."""
-        expr = _torch.expression(size)
+        expr = _sizes.expression(size)
         if isinstance(expr, int):
             return expr
         try:
@@ -130,7 +130,7 @@ class _Lowering:
         except ValueError:
             pass
         try:
-            return _torch.evaluate(expr, self.symbols)
+            return _sizes.evaluate(expr, self.symbols)
         except Exception as error:
             raise _Unknown(f"size {expr} is not known before the graph runs") from error
 
@@ -142,7 +142,7 @@ class _Lowering:
         try:
             return self.size(size)
         except _Unknown:
-            return str(_torch.expression(size))
+            return str(_sizes.expression(size))
 
     def layout(self, node: Node) -> tuple[str, list[Any]]:
         """The strides that eager gives an output: exact, or the order of dims, outermost first."""
@@ -151,10 +151,10 @@ class _Lowering:
             known = self.input_strides(node)
             return "strides", [self.stride(known, dim, s) for dim, s in enumerate(strides)]
         except _Unknown:
-            return "order", _torch.dim_order(strides)
+            return "order", _sizes.dim_order(strides)
 
     def stride(self, known: dict[Any, Any], dim: int, stride: Any) -> Any:
-        expr = _torch.expression(stride)
+        expr = _sizes.expression(stride)
         for key in ((dim, expr), expr):
             if key in known:
                 return known[key]
@@ -173,8 +173,8 @@ class _Lowering:
         val = base.meta.get("val")
         if base not in self.numbers or not isinstance(val, torch.Tensor):
             return {}
-        strides = [_torch.expression(s) for s in val.stride()]
-        if _torch.is_row_major(val) or all(isinstance(s, int) for s in strides):
+        strides = [_sizes.expression(s) for s in val.stride()]
+        if _sizes.is_row_major(val) or all(isinstance(s, int) for s in strides):
             return {}
         known: dict[Any, Any] = {}
         for dim, stride in enumerate(strides):
@@ -186,7 +186,7 @@ class _Lowering:
     def learn(self, sizes: Iterable[Any]) -> None:
         """Keep the symbols among sizes that an input has just defined."""
         for size in sizes:
-            expr = _torch.expression(size)
+            expr = _sizes.expression(size)
             if getattr(expr, "is_Symbol", False) and expr not in self.symbols:
                 self.symbols[expr] = self.graph.size(str(expr))
 
@@ -200,12 +200,12 @@ class _Lowering:
             return None
         if isinstance(val, torch.Tensor):
             return self.add_tensor(node.name, val, number in self.frozen)
-        known = _torch.known_number(val)
+        known = _sizes.known_number(val)
         val = val if known is None else known  # what guards have fixed meanwhile
         if isinstance(val, torch.SymInt):
-            if _torch.is_ragged(val):
+            if _sizes.is_ragged(val):
                 raise NotLowerable(f"input {node.name}: a ragged size of a nested tensor")
-            value = self.graph.add_int_input(node.name, str(_torch.expression(val)))
+            value = self.graph.add_int_input(node.name, str(_sizes.expression(val)))
             self.learn([val])
             return value
         if isinstance(val, int):
@@ -221,7 +221,7 @@ class _Lowering:
         if not _torch.is_plain(tensor):
             raise NotLowerable(f"input {name}: a {type(tensor).__name__} of layout {tensor.layout}")
         sizes = [self.input_size(s) for s in tensor.shape]
-        strides = [_torch.expression(s) for s in tensor.stride()]
+        strides = [_sizes.expression(s) for s in tensor.stride()]
         static = all(isinstance(s, int) for s in strides)
         try:
             value = self.graph.add_input(
@@ -229,7 +229,7 @@ class _Lowering:
                 str(tensor.dtype),
                 sizes,
                 strides if static else None,
-                _torch.is_row_major(tensor),
+                _sizes.is_row_major(tensor),
                 frozen,
             )
         except _core.Unsupported as error:
@@ -261,7 +261,7 @@ class _Lowering:
             return self.write(node)
         if _torch.is_getitem(node.target):
             return self.item(node)
-        known = _torch.known_number(node.meta.get("val"))
+        known = _sizes.known_number(node.meta.get("val"))
         if known is not None:
             return known
         try:
@@ -315,7 +315,7 @@ class _Lowering:
                 start = self.graph.call("aten.sym_storage_offset.default", (value,), {}, base.name)
                 given = start + self.size(offset)
         else:
-            order = _torch.memory_order(val) if _torch.fills_memory(val) else None
+            order = _sizes.memory_order(val) if _sizes.fills_memory(val) else None
             if order is None:
                 raise _Refused(f"{base.name} may be a part of a larger memory")
             if order != sorted(order):
@@ -353,7 +353,7 @@ class _Lowering:
         if any(isinstance(self.env[n], _Deferred) for n in node.all_input_nodes):
             raise _Refused("an operand that only PyTorch can hold")
         try:
-            gm = _torch.decompose(node)
+            gm = _decompositions.decompose(node)
         except Exception as error:
             raise _Refused(f"its decomposition does not trace: {error}") from error
         if gm is None:

@@ -140,12 +140,9 @@ class Session:
         run = self._compile(gm, example_inputs, job=self._job, kind=kind)
         return _aot_cache.Output(kind, run, self._data)
 
-    def compilers(self) -> dict[str, _torch.Compiler]:
+    def compiler(self, kind: str) -> _torch.Compiler:
         """For `toroid._torch.run_aot`, within `keeping`."""
-        return {
-            kind: _aot_cache.compiler(functools.partial(self.compile, kind=kind))
-            for kind in ("forward", "backward", "inference")
-        }
+        return _aot_cache.compiler(functools.partial(self.compile, kind=kind))
 
     def keeping(self) -> contextlib.AbstractContextManager[None]:
         """What is compiled meanwhile is looked for, and kept."""

@@ -161,11 +161,11 @@ def shrink_in_child(seed: int, index: int, fault: str, reference: bool) -> str:
 
 def warm() -> None:
     """Make what takes long once, before the workers are forked."""
-    from toroid import _torch
+    from toroid import _decompositions, _torch
 
     torch.set_num_threads(1)
     _torch.attach()
-    _torch.native_decompositions()
+    _decompositions.native()
 
 
 def main() -> int:

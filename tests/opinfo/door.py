@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch._decomp.decompositions_for_rng import PhiloxStateTracker
 from torch.utils import _pytree as pytree
-from toroid import _torch
+from toroid import _decompositions, _torch
 from toroid.backend import toroid
 from toroid.report import GraphReport, listen
 
@@ -29,9 +29,9 @@ def prepare() -> None:
     # AOTAutograd resets this tracker of CUDA's generator at each capture, a third of its time.
     PhiloxStateTracker.reset()
     PhiloxStateTracker.reset = classmethod(lambda cls: None)
-    table = {op: watched(op, rule) for op, rule in _torch._decomposition_table().items()}
-    _torch._decomposition_table = lambda: table
-    _torch.native_decompositions.cache_clear()
+    table = {op: watched(op, rule) for op, rule in _decompositions.table().items()}
+    _decompositions.table = lambda: table
+    _decompositions.native.cache_clear()
 
 
 @dataclasses.dataclass
@@ -118,9 +118,7 @@ def trace_only(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) ->
     return _torch.run_aot(
         gm,
         list(tensors),
-        forward=plain,
-        backward=plain,
-        inference=plain,
+        compiler=lambda kind: plain,
         decompositions=dict,
     )
 
