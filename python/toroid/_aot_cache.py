@@ -53,6 +53,8 @@ class Session(Protocol):
 
     #: What decides about its graphs beside what PyTorch captures and how it is set.
     key: str
+    #: Number of the entry that the last lookup found missing; None where all are there.
+    room: int | None
 
     def load(self, kind: str, data: bytes) -> _torch.Boxed:
         """The compiled graph of this kind that `data` describes."""
@@ -156,9 +158,12 @@ def compiler(function: Callable[[GraphModule, Sequence[Any]], Output]) -> _torch
 
 
 def _candidates(local: bool, remote_cache: Any, key: str) -> Iterator[tuple[Any, bytes, bool]]:
+    session = _session.get()
+    session.room = None
     for number in range(_MOST):
         content = _core.store_find(f"{key} {number}")
         if content is None:
+            session.room = number
             return
         try:
             entry = pickle.loads(content)
@@ -169,10 +174,10 @@ def _candidates(local: bool, remote_cache: Any, key: str) -> Iterator[tuple[Any,
 
 
 def _write(key: str, content: bytes) -> None:
-    for number in range(_MOST):
-        if _core.store_find(f"{key} {number}") is None:
-            _core.store_put(f"{key} {number}", content)
-            return
+    """Of the key that was looked for last."""
+    number = _session.get().room
+    if number is not None:
+        _core.store_put(f"{key} {number}", content)
 
 
 # ------------------------------------------------------------------ keys

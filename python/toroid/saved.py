@@ -107,6 +107,7 @@ class Session:
         self._finish = finish
         self._data: bytes | None = None
         self._tokens = False
+        self.room: int | None = None
         options = dataclasses.asdict(job.options)
         self.key = repr(
             (
