@@ -25,8 +25,8 @@ static ToroidStatus run_passes(TorExecutable *exe) {
                                          "dce",
                                          "fold_conv",
                                          "prepack"};
-    static const char *const finish[] = {"fuse_epilogue", "fuse_groups", "programs",
-                                         "dce",           "inplace",     "layout"};
+    static const char *const finish[] = {"fuse_epilogue", "fuse_groups", "programs", "dce",
+                                         "fuse_bands",    "inplace",     "layout"};
     int count;
     const char *const *simplify = tor_passes_simplify(&count);
     TOR_TRY(tor_passes_run(exe->g, simplify, count));

@@ -21,7 +21,7 @@ typedef struct {
 } TorRegionCall;
 
 /// Regions that one operator takes at most, one after the other.
-enum { TOR_REGION_CALLS = 2 };
+enum { TOR_REGION_CALLS = 3 };
 
 /// A caller's hold on the pool for the length of one plan run.
 typedef struct {

@@ -112,7 +112,7 @@ ToroidStatus tor_int_eval(const TorGraph *g, int64_t (*sizes)(void *user, uint32
     X(random) X(operands) X(packed) X(k) X(n) X(epilogue) X(inplace) X(has_bias)      \
     X(descending) X(right) X(mode) X(reverse) X(size)                                 \
     X(padding_high) X(align_corners) X(scales) X(include_last) X(padding_idx) X(index_error) X(memory)    \
-    X(winograd)
+    X(winograd) X(bands)
 // clang-format on
 
 typedef enum {

@@ -29,6 +29,7 @@ typedef ToroidStatus TorPassFn(TorGraph *g);
     X(fuse_epilogue, optional, "elementwise ops into the contraction before them")            \
     X(fuse_groups, optional, "elementwise ops and reductions into shared programs")           \
     X(programs, required, "a program for each elementwise op and reduction that is left")     \
+    X(fuse_bands, optional, "convolutions that may be computed together, some lines at a time") \
     X(layout, required, "strides, offsets and storage of every value")                        \
     X(inplace, optional, "which outputs may reuse an input's memory")
 // clang-format on

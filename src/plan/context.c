@@ -275,7 +275,7 @@ ToroidStatus tor_context_run(TorContext *c, int threads, void *token, bool range
     ToroidStatus status = TOROID_OK;
     TorWatch watch;
     const bool watched = tor_watch_begin(&watch, c, &c->trace, threads, token, ranges);
-    // A step has one or two regions, which follow each other.
+    // A step has one region or more, which follow each other.
     for (size_t i = 0; i < c->n_calls && status == TOROID_OK; i++) {
         const TorRegionCall *call = &c->calls[i];
         uint32_t step = c->call_step[i];

@@ -44,7 +44,7 @@ bool tor_step_describe(TorStepRecord *out, TorArena *arena, const TorPlan *plan,
     char shape_text[256];
     TorText shape = tor_text_fixed(shape_text, sizeof shape_text);
     put_shape(&shape, plan, c, step->node);
-    TorWork need = c ? tor_node_work(step->node, tor_context_ints(c)) : (TorWork){0};
+    TorWork need = c ? tor_step_work(step, tor_context_ints(c)) : (TorWork){0};
     int parts = parts_of(plan, number);
     *out = (TorStepRecord){
         .plan = plan->number,

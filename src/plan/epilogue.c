@@ -28,6 +28,7 @@ ToroidStatus tor_lower_epilogue(TorPlan *plan, const TorNode *node, int first, i
         data->stride[i].col = wide.stride[column];
         data->stride[i].batch = merged(plan, &wide, 0, batch_dims, column);
         data->stride[i].row = merged(plan, &wide, batch_dims, out->rank, column);
+        if (v == out && data->inside) continue;
         TOR_TRY(tor_step_pointer(plan, &view,
                                  at + offsetof(TorEpilogue, data) + (size_t)i * sizeof(void *)));
     }

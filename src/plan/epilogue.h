@@ -7,6 +7,7 @@
 
 typedef struct {
     const TorProgram *program;  ///< NULL: none
+    bool inside;  ///< the result has no memory of its own: the kernel points at where it goes
     struct {
         TorDim batch, row, col;
     } stride[TOR_MAP_OPERANDS];

@@ -1,28 +1,11 @@
 // Steps of the conv family. One and two spatial dims get leading ones.
 #include <string.h>
 
-#include "plan/epilogue.h"
+#include "plan/lower_conv.h"
 #include "plan/spatial.h"
 #include "tune/families.h"
 
-/// A weight as it is, not packed.
-typedef struct {
-    TorConvPackArgs fixed;
-    TorDtype dtype;
-    TorDim stride[5];
-    bool transposed;
-} WeightData;
-
-typedef struct {
-    TorDtype dtype;
-    TorConvArgs fixed;  ///< what is known at compile time
-    WeightData weight;  ///< unless packed
-    bool has_bias;
-    TorDim batch, in[3], out[3], x_stride[5], y_stride[5];
-    TorEpilogueData epilogue;
-} ConvData;
-
-static void bind_weight(const WeightData *d, const int64_t *ints, TorConvPackArgs *args) {
+static void bind_weight(const TorConvWeightData *d, const int64_t *ints, TorConvPackArgs *args) {
     *args = d->fixed;
     int64_t first = ints[d->stride[0]], second = ints[d->stride[1]];
     args->out_stride = d->transposed ? second : first;
@@ -34,7 +17,7 @@ static void bind_weight(const WeightData *d, const int64_t *ints, TorConvPackArg
 
 /// Notes the weight of a `node` that convolves with it or packs it.
 static ToroidStatus lower_weight(TorPlan *plan, const TorNode *node, const TorValue *w,
-                                 WeightData *d) {
+                                 TorConvWeightData *d) {
     int spatial = w->rank - 2;
     int64_t size[TOR_MAX_RANK];
     TorView view;
@@ -60,22 +43,26 @@ static void conv_ref_range(const void *args, int64_t begin, int64_t end, void *s
     tor_conv_run_ref(&step->conv, &step->weight, step->dtype);
 }
 
-static void fill(const void *data, const int64_t *ints, void *problem) {
-    const ConvData *d = data;
-    TorConvProblem *step = problem;
-    TorConvArgs *args = &step->conv;
+void tor_conv_fill(const TorConvData *d, const int64_t *ints, TorConvArgs *args,
+                   TorEpilogue *epilogue) {
     *args = d->fixed;
-    step->has_bias = d->has_bias;
     args->batch = ints[d->batch];
     tor_bind_dims(ints, d->in, 3, args->in_size);
     tor_bind_dims(ints, d->out, 3, args->out_size);
     tor_bind_dims(ints, d->x_stride, 5, args->x_stride);
     tor_bind_dims(ints, d->y_stride, 5, args->y_stride);
-    args->epilogue = tor_bind_epilogue(&d->epilogue, ints, &step->epilogue);
+    args->epilogue = tor_bind_epilogue(&d->epilogue, ints, epilogue);
+}
+
+static void fill(const void *data, const int64_t *ints, void *problem) {
+    const TorConvData *d = data;
+    TorConvProblem *step = problem;
+    step->has_bias = d->has_bias;
+    tor_conv_fill(d, ints, &step->conv, &step->epilogue);
 }
 
 static void bind_conv(const void *data, TorBinder *b) {
-    const ConvData *d = data;
+    const TorConvData *d = data;
     TorConvProblem *step = b->args;
     fill(data, b->ints, step);
     if (b->reference) {
@@ -126,11 +113,10 @@ static ToroidStatus pointers(TorPlan *plan, const TorNode *node, bool packed, bo
     return tor_step_pointer(plan, &y, gemm ? GEMM(c) : offsetof(TorConvArgs, y));
 }
 
-ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
+ToroidStatus tor_conv_note(TorPlan *plan, const TorNode *node, TorConvData *d) {
     TorGraph *g = plan->g;
     const TorValue *x = tor_in(node, 0), *out = node->outputs[0];
     int spatial = x->rank - 2;
-    bool has_bias = tor_attr_int(node, TOR_ATTR_has_bias, node->n_inputs > 2);
     if (!tor_gemm_takes(x->dtype)) return tor_refuse("conv in %s", tor_dtype_name(x->dtype));
     bool packed = tor_attr_int(node, TOR_ATTR_packed, 0);
     if (!packed && !plan->reference) return tor_refuse("conv with a weight that is not packed");
@@ -138,11 +124,9 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     TorView from, to;
     TOR_TRY(tor_plan_view(plan, x, &from));
     TOR_TRY(tor_plan_view(plan, out, &to));
-    ConvData *d;
-    TOR_TRY(tor_step_add(plan, &conv_kind, node, sizeof *d, sizeof(TorConvProblem), &d));
     TorConvArgs *f = &d->fixed;
     d->dtype = x->dtype;
-    d->has_bias = has_bias;
+    d->has_bias = tor_attr_int(node, TOR_ATTR_has_bias, node->n_inputs > 2);
     if (!tor_int_known(g, x->dim[1], &f->in_channels))
         return tor_refuse("conv: the number of channels is not known");
     f->groups = tor_attr_int(node, TOR_ATTR_groups, 1);
@@ -167,13 +151,24 @@ ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
     if (!tor_conv_supported(f, &reason)) return tor_refuse("%s", reason);
     f->winograd = tor_attr_int(node, TOR_ATTR_winograd, 0);
     if (f->winograd && !tor_conv_winograd_takes(f)) return tor_refuse("conv: not one for winograd");
-    TOR_TRY(pointers(plan, node, packed, has_bias));
-    return tor_lower_epilogue(plan, node, 2 + has_bias, 1, 0, offsetof(TorConvProblem, epilogue),
+    return TOROID_OK;
+}
+
+ToroidStatus tor_lower_conv(TorPlan *plan, const TorNode *node) {
+    const TorNode *chain[TOR_CONV_BANDS];
+    int count;
+    TOR_TRY(tor_bands_find(plan, node, chain, &count));
+    if (count) return node == chain[count - 1] ? tor_lower_bands(plan, chain, count) : TOROID_OK;
+    TorConvData *d;
+    TOR_TRY(tor_step_add(plan, &conv_kind, node, sizeof *d, sizeof(TorConvProblem), &d));
+    TOR_TRY(tor_conv_note(plan, node, d));
+    TOR_TRY(pointers(plan, node, tor_attr_int(node, TOR_ATTR_packed, 0), d->has_bias));
+    return tor_lower_epilogue(plan, node, 2 + d->has_bias, 1, 0, offsetof(TorConvProblem, epilogue),
                               &d->epilogue);
 }
 
 static void bind_pack(const void *data, TorBinder *b) {
-    const WeightData *d = data;
+    const TorConvWeightData *d = data;
     TorConvPackArgs *args = b->args;
     bind_weight(d, b->ints, args);
     TorRangeFn run = tor_conv_pack_run;
@@ -195,7 +190,7 @@ ToroidStatus tor_lower_pack_conv(TorPlan *plan, const TorNode *node) {
     TorView from, to;
     TOR_TRY(tor_plan_view(plan, w, &from));
     TOR_TRY(tor_plan_view(plan, node->outputs[0], &to));
-    WeightData *d;
+    TorConvWeightData *d;
     TOR_TRY(tor_step_add(plan, &pack_kind, node, sizeof *d, sizeof(TorConvPackArgs), &d));
     TOR_TRY(lower_weight(plan, node, w, d));
     const TorConvPackArgs *f = &d->fixed;

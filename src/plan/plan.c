@@ -161,6 +161,8 @@ void tor_step_shared(TorPlan *plan, size_t field) {
     plan->steps[plan->n_steps - 1].shared_at = field;
 }
 
+void tor_step_joins(TorPlan *plan, int count) { plan->steps[plan->n_steps - 1].joined = count; }
+
 // ---------------------------------------------------------------- outputs
 
 /// Decides which storages are the host's output tensors.

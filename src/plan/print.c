@@ -7,8 +7,7 @@ const char *tor_step_kernel(const TorPlan *plan, const TorStep *step, const void
     return step->kind->kernel ? step->kind->kernel(args) : NULL;
 }
 
-void tor_step_put_work(TorText *t, const TorStep *step) {
-    const TorNode *node = step->node;
+static void put_work(TorText *t, const TorNode *node) {
     tor_text_put(t, "%s", tor_op_name(node->op));
     if (node->op == TOR_OP_external && node->origin) tor_text_put(t, " %s", node->origin);
     const TorAttr *program =
@@ -19,6 +18,16 @@ void tor_step_put_work(TorText *t, const TorStep *step) {
         tor_text_put(t, "%s%s", i ? " " : " {", tor_fn_name((TorScalarFn)p->instr[i].fn));
     tor_text_put(t, "}");
 }
+
+static void put_joined(TorText *t, const TorNode *node, int joined) {
+    if (joined) {
+        put_joined(t, tor_in(node, 0)->node, joined - 1);
+        tor_text_put(t, " > ");
+    }
+    put_work(t, node);
+}
+
+void tor_step_put_work(TorText *t, const TorStep *step) { put_joined(t, step->node, step->joined); }
 
 ToroidStatus tor_plan_print(const TorPlan *plan, const TorContext *c, char **text) {
     TorText t = {0};

@@ -77,6 +77,7 @@ struct TorStep {
     const void *data;  ///< what lowering knew
     size_t args_at, args_bytes;
     size_t shared_at;  ///< field that takes the workspace, from args_at; SIZE_MAX: none
+    int joined;  ///< nodes that it does besides: the one that makes its node's input 0, and so on
 };
 
 struct TorPlan {
@@ -121,6 +122,9 @@ ToroidStatus tor_step_pointer(TorPlan *plan, const TorView *view, size_t field);
 void tor_step_writes(TorPlan *plan, const TorView *to, int rank, const TorDim *size);
 /// The last step needs a workspace; `field` of its arguments takes it.
 void tor_step_shared(TorPlan *plan, size_t field);
+
+/// The last step does `count` nodes besides its own.
+void tor_step_joins(TorPlan *plan, int count);
 
 /// Binds `problem` (tune/families.h) with the choice that the tuner knows for `asked`, or finds out
 /// now: the same problem, or the one that stands for its bucket.

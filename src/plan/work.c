@@ -65,7 +65,7 @@ static double packed_bytes(const TorNode *node, const int64_t *ints) {
            (double)tor_attr_int(node, TOR_ATTR_groups, 1);
 }
 
-TorWork tor_node_work(const TorNode *node, const int64_t *ints) {
+static TorWork node_work(const TorNode *node, const int64_t *ints) {
     // What packing writes has no size of its own in the graph: as much as it reads.
     if (tor_op_kind(node->op) == TOR_KIND_PACK)
         return (TorWork){.bytes = 2 * bytes(tor_in(node, 0), ints)};
@@ -79,6 +79,18 @@ TorWork tor_node_work(const TorNode *node, const int64_t *ints) {
             work.bytes += packed_bytes(node, ints);
         else
             work.bytes += bytes(tor_in(node, i), ints);
+    }
+    return work;
+}
+
+TorWork tor_step_work(const TorStep *step, const int64_t *ints) {
+    TorWork work = {0};
+    const TorNode *node = step->node;
+    for (int i = 0; i <= step->joined; i++, node = tor_in(node, 0)->node) {
+        TorWork one = node_work(node, ints);
+        work.flops += one.flops;
+        work.bytes += one.bytes;
+        if (i < step->joined) work.bytes -= 2 * bytes(tor_in(node, 0), ints);
     }
     return work;
 }

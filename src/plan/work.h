@@ -9,7 +9,7 @@ typedef struct {
     double bytes;  ///< read and written, each element of each operand once
 } TorWork;
 
-/// The work of a node at the sizes in `ints`.
-TorWork tor_node_work(const TorNode *node, const int64_t *ints);
+/// The work of a step at the sizes in `ints`. What the step's nodes hand each other is no memory.
+TorWork tor_step_work(const TorStep *step, const int64_t *ints);
 
 #endif

@@ -1,4 +1,5 @@
 // What the passes of fusion, freezing and layout make of a graph: printed text before and after.
+#include "base/text.h"
 #include "frame.h"
 #include "passes/layout.h"
 #include "passes/passes.h"
@@ -378,6 +379,49 @@ static void test_prepack_winograd(void **state) {
     }
 }
 
+static TorValue *conv_of(TorValue *x, const char *w, int64_t groups, int64_t padding) {
+    return OP(g, conv, INS(x, INPUT(g, "w", w)),
+              ATTRS(INTS(stride, 1, 1), INTS(padding, padding, padding), INTS(dilation, 1, 1),
+                    TOR_A_INT(groups, groups)));
+}
+
+/// "%7:1 %9:0": the convolutions in order, and whether each is marked.
+static void expect_bands(const char *expected) {
+    TorText text = {0};
+    char *got;
+    run("prepack fuse_bands");
+    for (const TorNode *node = g->first; node; node = node->next)
+        if (node->op == TOR_OP_conv)
+            tor_text_put(&text, "%%%u:%d ", node->outputs[0]->id,
+                         (int)tor_attr_int(node, TOR_ATTR_bands, 0));
+    assert_int_equal(tor_text_finish(&text, &got), TOROID_OK);
+    assert_string_equal(got, expected);
+    tor_free(got);
+}
+
+// Each chain has one depthwise convolution, and a value that others read ends it.
+static void test_fuse_bands(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "1 4 s 8"), *other = INPUT(g, "other", "1 4 s 8");
+    TorValue *up = conv_of(x, "6 4 1 1", 1, 0), *between = UNARY(relu, other),
+             *deep = conv_of(up, "6 1 3 3", 6, 1), *down = conv_of(deep, "4 6 1 1", 1, 0),
+             *next = conv_of(down, "4 1 3 3", 4, 1);
+    set_outputs(g, INS(BINARY(add, next, between)));
+    expect_bands("%3:1 %6:1 %8:0 %10:0 ");
+    assert_true(up->node->next == deep->node && deep->node->next == down->node);
+}
+
+static void test_fuse_bands_refusals(void **state) {
+    (void)state;
+    TorValue *x = INPUT(g, "x", "1 4 8 8");
+    TorValue *read_twice = conv_of(x, "6 4 1 1", 1, 0),
+             *deep = conv_of(read_twice, "6 1 3 3", 6, 1), *wide = conv_of(x, "6 4 3 3", 1, 1),
+             *deep_too = conv_of(wide, "6 1 3 3", 6, 1),
+             *padded = conv_of(deep_too, "4 6 1 1", 1, 1), *grouped = conv_of(x, "4 2 1 1", 2, 0);
+    set_outputs(g, INS(read_twice, deep, padded, conv_of(grouped, "4 1 3 3", 4, 1)));
+    expect_bands("%2:0 %4:0 %6:0 %8:0 %10:0 %12:0 %14:0 ");
+}
+
 static void test_prologue(void **state) {
     (void)state;
     TorPrologue prologue = {0};
@@ -489,12 +533,14 @@ static void test_layout_conv(void **state) {
         "%0   input       float32[2, 3, 8, 8]  @[192, 64, 8, 1]          x\n"
         "%1   input       float32[4, 3, 3, 3]  @[27, 9, 3, 1]            w\n"
         "%2   input       float32[4, 4, 3, 3]  @[36, 9, 3, 1]            u\n"
-        "%7   pack_conv   uint8[0]  @[1]                         %1      groups=1  transposed=0\n"
+        "%7   pack_conv   uint8[0]  @[1]                         %1      groups=1  "
+        "transposed=0\n"
         "%3   conv        float32[2, 4, 8, 8]  @[256, 1, 32, 4]  %0 %7   stride=[1, 1]  "
         "padding=[1, 1]  dilation=[1, 1]  kernel=[3, 3]  packed=1  n=4\n"
         "%10  fused       float32[2, 4, 8, 8]  @[256, 1, 32, 4]  %3      axes=[]  program=936 "
         "bytes\n"
-        "%8   pack_conv   uint8[0]  @[1]                         %2      groups=1  transposed=0\n"
+        "%8   pack_conv   uint8[0]  @[1]                         %2      groups=1  "
+        "transposed=0\n"
         "%5   conv        float32[2, 4, 8, 8]  @[256, 1, 32, 4]  %10 %8  stride=[1, 1]  "
         "padding=[1, 1]  dilation=[1, 1]  kernel=[3, 3]  packed=1  n=4\n"
         "%9   fused       float32[2, 4, 8, 8]  @[256, 1, 32, 4]  %5      axes=[]  program=936 "
@@ -563,13 +609,36 @@ static void test_inplace(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_epilogue),     TEST(test_epilogue_stops), TEST(test_epilogue_operands),
-        TEST(test_group),        TEST(test_group_rows),     TEST(test_group_shares),
-        TEST(test_group_axes),   TEST(test_fold_conv),      TEST(test_fold_pad),
-        TEST(test_widen),        TEST(test_prepack),        TEST(test_prepack_winograd),
+        TEST(test_epilogue),
+        TEST(test_epilogue_stops),
+        TEST(test_epilogue_operands),
+        TEST(test_group),
+        TEST(test_group_rows),
+        TEST(test_group_shares),
+        TEST(test_group_axes),
+        TEST(test_fold_conv),
+        TEST(test_fold_pad),
+        TEST(test_widen),
+        TEST(test_prepack),
+        TEST(test_prepack_winograd),
+        TEST(test_epilogue),
+        TEST(test_epilogue_stops),
+        TEST(test_epilogue_operands),
+        TEST(test_group),
+        TEST(test_group_rows),
+        TEST(test_group_shares),
+        TEST(test_group_axes),
+        TEST(test_fold_conv),
+        TEST(test_fold_pad),
+        TEST(test_fuse_bands),
+        TEST(test_fuse_bands_refusals),
+        TEST(test_widen),
+        TEST(test_prepack),
         TEST(test_prologue),
 
-        TEST(test_layout_views), TEST(test_layout_conv),    TEST(test_layout_heads),
+        TEST(test_layout_views),
+        TEST(test_layout_conv),
+        TEST(test_layout_heads),
         TEST(test_inplace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,8 @@ typedef struct {
         int64_t batch, tile[3], tiles[3], k_block, phases;
         int64_t n_block, n_blocks, n_join;  ///< igemm: n_block is in panels, direct: in channels
         int64_t patch_size[3], patch_stride[3], pixels;
-        bool copy;         ///< through a patch, not straight from x
+        int64_t ring;  ///< depthwise: x has this many lines, and line i is the i % ring-th; 0: all
+        bool copy;     ///< through a patch, not straight from x
         bool merged_taps;  ///< taps along w and channels are one run
         bool by_pixels;    ///< igemm: all panels for some pixels, then the next pixels
         bool finishes;     ///< the epilogue is `finish`, which register tiles apply
@@ -126,6 +127,42 @@ size_t tor_conv_packed_bytes(int64_t out_channels, int64_t in_channels, int64_t 
 void tor_conv_pack_bind(TorConvPackArgs *args);
 /// A TorRangeFn.
 void tor_conv_pack_run(const void *args, int64_t begin, int64_t end, void *scratch);
+
+enum { TOR_CONV_BANDS = 3 };  ///< convolutions that can be computed together
+
+/// Convolutions of images that read each the one before: one is depthwise, and those next to it
+/// have kernels of one element. They are computed by bands of the last one's lines: for each band,
+/// what it needs of the first, then of the next. So what lies between stays in L2: a thread has the
+/// lines of a band of it in scratch, and of its last band it keeps those that the next one needs as
+/// well. The order of sums is that of the kernels and does not depend on the bands.
+///
+/// Call tor_conv_bands_bind() after `count` and the first parts of `conv` are filled, as for
+/// tor_conv_bind(), and the rest is clear. y_stride, x_stride and an epilogue's strides of what
+/// lies between are those of a dense result, channels last; its pointers are not used.
+typedef struct {
+    int count;  ///< 2 to TOR_CONV_BANDS
+    TorConvArgs conv[TOR_CONV_BANDS];
+
+    int64_t items;         ///< out: bands of all images
+    size_t scratch_bytes;  ///< out: a thread
+
+    /// Private.
+    struct {
+        TorConvArgs part[TOR_CONV_BANDS];  ///< of one image; the most lines that a band needs
+        int64_t lines, bands;              ///< of the last one in a band; bands of an image
+        int64_t room[TOR_CONV_BANDS];      ///< lines that each needs in a band at most
+        size_t ring_at[TOR_CONV_BANDS], scratch_at;
+    } plan;
+} TorConvBandsArgs;
+
+/// Whether these convolutions can be computed by bands: a matter of channels, kernels, strides,
+/// padding and dilation.
+bool tor_conv_bands_supported(const TorConvBandsArgs *args);
+/// Whether sizes are such that it pays.
+bool tor_conv_bands_pay(const TorConvBandsArgs *args);
+void tor_conv_bands_bind(TorConvBandsArgs *args);
+/// A TorRangeFn.
+void tor_conv_bands_run(const void *args, int64_t begin, int64_t end, void *scratch);
 
 /// One kernel: kernels.inc has a line for each.
 typedef struct TorConvRow {

@@ -26,7 +26,9 @@ typedef struct {
     int64_t x_line, x_pixel, y_line, y_pixel;
     int64_t w_panel;  ///< from panel to panel
     int64_t channels;
-    int height, stride;       ///< of the kernel, along h
+    int height, stride;  ///< of the kernel, along h
+    int wrap;            ///< before this line of x memory goes back by `ring` elements
+    int64_t ring;
     uint32_t lines, columns;  ///< of x, from the first tap on: a bit for each that is inside
     int n_lines, n_pixels;    ///< to store
     const TorRegisterEpilogue *finish;
@@ -74,6 +76,7 @@ TOR_INLINE void one_vector(const Tile *t, int64_t c, int lanes, const int width,
                 *lower = upper - t->stride * width * NR;
     for (int r = 0; r < t->height + t->stride;
          r++, x += t->x_line, upper += width * NR, lower += width * NR) {
+        if (r == t->wrap) x -= t->ring;
         if (!(t->lines >> r & 1)) continue;
         if (r < t->stride && r < t->height)
             add_line(acc, t, x, upper, lower, lanes, true, false, width, stride, edges, tail);
@@ -167,6 +170,7 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
     const TorConvArgs *args = arg;
     const int64_t *xs = args->plan.x_stride, *rs = args->plan.row_stride, *in = args->plan.in_size,
                   *out = args->plan.out_size;
+    const int64_t ring = args->plan.ring;
     const TorEpilogue *e = args->epilogue;
     bool in_scratch = e && !args->plan.finishes;
     float *acc = (float *)((uint8_t *)scratch + args->plan.acc_at), *y = args->y;
@@ -185,7 +189,8 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
         int64_t line = rest % args->plan.tiles[1] * LINES;
         rest /= args->plan.tiles[1];
         int64_t depth = rest % out[0], batch = rest / out[0];
-        int64_t top = line * args->stride[1] - args->padding[1];
+        int64_t top = line * args->stride[1] - args->padding[1],
+                slot = ring ? (top % ring + ring) % ring : top;
         const float *x = args->x + batch * xs[0] + depth * xs[2] + first;
         int64_t w_panel = height * width * NR;
         Tile t = {
@@ -199,6 +204,8 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
             .channels = TOR_MIN(args->plan.n_block, args->out_channels - first),
             .height = height,
             .stride = (int)args->stride[1],
+            .wrap = ring ? (int)(ring - slot) : -1,
+            .ring = ring * xs[3],
             .n_lines = (int)TOR_MIN(LINES, out[1] - line),
             .finish = args->plan.finishes ? &args->plan.finish : NULL,
         };
@@ -217,7 +224,7 @@ void KERNEL(const void *arg, int64_t begin, int64_t end, void *scratch) {
                 t.n_pixels = (int)TOR_MIN(PIXELS, n - i);
                 int64_t columns = (t.n_pixels - 1) * args->stride[2] + width;
                 t.columns = inside(left, columns, in[2]);
-                t.x = x + top * xs[3] + left * xs[4];
+                t.x = x + slot * xs[3] + left * xs[4];
                 t.y = to + i * t.y_pixel;
                 bool whole =
                     t.n_lines == LINES && t.n_pixels == PIXELS && t.columns == (1u << columns) - 1;
