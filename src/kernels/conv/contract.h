@@ -94,7 +94,7 @@ typedef struct {
 /// Whether a row takes this shape; else *reason is a static string.
 bool tor_conv_supported(const TorConvArgs *args, const char **reason);
 /// Whether the winograd row takes this shape. It asks for kernel, stride, dilation, groups and
-/// channels, and for padding below 2^16; sizes do not matter.
+/// channels; sizes do not matter.
 bool tor_conv_winograd_takes(const TorConvArgs *args);
 /// Chooses row, tiles, items and scratch. No allocation, less than 1 us. The epilogue must be bound
 /// already (its pointers may come later).

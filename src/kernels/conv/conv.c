@@ -28,6 +28,7 @@ enum {
     PATCH_BYTES = 512 << 10,  ///< beyond L2's usual size reading A slows down
     // What a wish may ask for at most: bounds scratch.
     MOST_PIXELS = 1024,
+    MOST_TILES = 256,
     MOST_N_BLOCK = 2048,
     MOST_K_BLOCK = 8192,
 };
@@ -312,8 +313,8 @@ static void bind_depthwise(TorConvArgs *args) {
 }
 
 bool tor_conv_winograd_takes(const TorConvArgs *args) {
-    bool takes = args->groups == 1 && !args->transposed && args->kernel[0] == 1 &&
-                 args->stride[0] == 1 && args->padding[0] == 0;
+    bool takes = args->groups == 1 && args->in_channels > 0 && !args->transposed &&
+                 args->kernel[0] == 1 && args->stride[0] == 1 && args->padding[0] == 0;
     for (int i = 1; i < 3; i++)
         takes = takes && args->kernel[i] == 3 && args->stride[i] == 1 && args->dilation[i] == 1;
     return takes;
@@ -340,7 +341,7 @@ static void bind_winograd(TorConvArgs *args) {
     // The transformed inputs of a block stay in half of L2, unless its rows would be too few for
     // the weights that they make pass by; the products of an item in a quarter.
     int64_t most = TOR_MIN(TOR_MAX(l2 / 2 / (point * c), 16), 96),
-            tiles = even_tile(all, wish_or(args->wish.pixels, most, MOST_PIXELS)),
+            tiles = even_tile(all, wish_or(args->wish.pixels, most, MOST_TILES)),
             n_block = TOR_MIN(TOR_MAX(l2 / 4 / (point * tiles * nr), 1), panels);
     n_block = tor_ceil_div(wish_or(args->wish.n_block, n_block * nr, MOST_N_BLOCK), nr);
     n_block = TOR_MIN(n_block, panels);
