@@ -84,13 +84,14 @@ static TorWork node_work(const TorNode *node, const int64_t *ints) {
 }
 
 TorWork tor_step_work(const TorStep *step, const int64_t *ints) {
-    TorWork work = {0};
     const TorNode *node = step->node;
-    for (int i = 0; i <= step->joined; i++, node = tor_in(node, 0)->node) {
+    TorWork work = node_work(node, ints);
+    for (int i = 0; i < step->joined; i++) {
+        work.bytes -= 2 * bytes(tor_in(node, 0), ints);
+        node = tor_in(node, 0)->node;
         TorWork one = node_work(node, ints);
         work.flops += one.flops;
         work.bytes += one.bytes;
-        if (i < step->joined) work.bytes -= 2 * bytes(tor_in(node, 0), ints);
     }
     return work;
 }

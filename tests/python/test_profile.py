@@ -230,3 +230,13 @@ def test_ranges_in_the_profiler_of_pytorch():
         run(x)
     counts = {row.key: row.count for row in p.key_averages()}
     assert counts["toroid::linear {relu}"] == 2
+
+
+def test_steps_without_operands():
+    p = profile(
+        lambda x, n: (x + 1, torch.arange(n.shape[0])),
+        torch.randn(64),
+        torch.empty(5),
+        dynamic=True,
+    )
+    assert "arange" in str(p)
