@@ -1,7 +1,7 @@
 """Contacts with PyTorch that may change with its version.
 
-Others are `_sizes`, `_strides`, `_decompositions`, `_kept` and `_aot_cache`; the rest of the
-package uses public names only. Tried on 2.13.
+Others are `_sizes`, `_decompositions`, `_kept` and `_aot_cache`; the rest of the package uses
+public names only. Tried on 2.13.
 """
 
 from __future__ import annotations

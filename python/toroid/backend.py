@@ -13,7 +13,7 @@ from typing import Any
 
 from torch.fx import GraphModule
 
-from toroid import _core, _decompositions, _strides, _torch
+from toroid import _core, _decompositions, _torch
 from toroid.compilers import REFUSALS, Compiler, Job, Native
 from toroid.lower import Lowered
 from toroid.options import Options, parse
@@ -207,8 +207,6 @@ def compile_graph(
     if kind != "backward":
         _torch.restart_for_floats(gm)
         _torch.donate_nothing()
-    if kind == "inference":
-        _strides.note(gm)
     run = None
     try:
         run = compiler.compile(gm, example_inputs, job, report)

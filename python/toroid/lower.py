@@ -15,7 +15,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from toroid import _core, _decompositions, _sizes, _strides, _torch
+from toroid import _core, _decompositions, _sizes, _torch
 from toroid.external import make_callable
 
 
@@ -146,7 +146,7 @@ class _Lowering:
 
     def layout(self, node: Node) -> tuple[str, list[Any]]:
         """The strides that eager gives an output: exact, or the order of dims, outermost first."""
-        strides = node.meta.get(_strides.KEY) or node.meta["val"].stride()
+        strides = node.meta["val"].stride()
         try:
             known = self.input_strides(node)
             return "strides", [self.stride(known, dim, s) for dim, s in enumerate(strides)]
