@@ -97,6 +97,13 @@ ToroidStatus tor_attrs_copy(TorGraph *g, TorNode *node, const TorAttr *attrs, in
     return TOROID_OK;
 }
 
+bool tor_attr_all(const TorNode *node, TorAttrKey key, int64_t value) {
+    const TorAttr *a = tor_attr(node, key);
+    for (int i = 0; a && i < a->count; i++)
+        if (a->ints[i] != value) return false;
+    return true;
+}
+
 ToroidStatus tor_attr_set(TorGraph *g, TorNode *node, TorAttr attr) {
     TorAttr *copy = tor_arena_alloc(g->arena, (size_t)(node->n_attrs + 1) * sizeof(*copy));
     if (!copy) return TOROID_NO_MEMORY;

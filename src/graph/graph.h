@@ -320,6 +320,8 @@ const TorAttr *tor_attr(const TorNode *node, TorAttrKey key);  ///< NULL: absent
 int64_t tor_attr_int(const TorNode *node, TorAttrKey key, int64_t or_value);
 double tor_attr_float(const TorNode *node, TorAttrKey key, double or_value);
 const char *tor_attr_str(const TorNode *node, TorAttrKey key, const char *or_value);
+/// Whether all of the integers are `value`; true where the attribute is missing.
+bool tor_attr_all(const TorNode *node, TorAttrKey key, int64_t value);
 /// Replaces or adds one attribute.
 ToroidStatus tor_attr_set(TorGraph *g, TorNode *node, TorAttr attr);
 /// Which operands of an attention are its added mask and its keep; 0 for none.

@@ -3,13 +3,6 @@
 // cache. The pass marks those that only the next one reads; the planner decides by sizes.
 #include "passes/passes.h"
 
-static bool all_are(const TorNode *node, TorAttrKey key, int64_t value) {
-    const TorAttr *a = tor_attr(node, key);
-    for (int i = 0; a && i < a->count; i++)
-        if (a->ints[i] != value) return false;
-    return true;
-}
-
 /// A packed convolution of float32 images.
 static bool is_image_conv(const TorNode *node) {
     return node->op == TOR_OP_conv && tor_attr_int(node, TOR_ATTR_packed, 0) &&
@@ -19,8 +12,8 @@ static bool is_image_conv(const TorNode *node) {
 
 static bool is_1x1(const TorNode *node) {
     return is_image_conv(node) && tor_attr_int(node, TOR_ATTR_groups, 1) == 1 &&
-           all_are(node, TOR_ATTR_kernel, 1) && all_are(node, TOR_ATTR_stride, 1) &&
-           all_are(node, TOR_ATTR_padding, 0) && all_are(node, TOR_ATTR_padding_high, 0);
+           tor_attr_all(node, TOR_ATTR_kernel, 1) && tor_attr_all(node, TOR_ATTR_stride, 1) &&
+           tor_attr_all(node, TOR_ATTR_padding, 0) && tor_attr_all(node, TOR_ATTR_padding_high, 0);
 }
 
 static bool is_depthwise(const TorGraph *g, const TorNode *node) {

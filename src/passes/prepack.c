@@ -26,13 +26,6 @@ static ToroidStatus pack_linear(TorGraph *g, TorNode *node) {
     return TOROID_OK;
 }
 
-static bool is_all(const TorNode *node, TorAttrKey key, int64_t value) {
-    const TorAttr *a = tor_attr(node, key);
-    for (int i = 0; a && i < a->count; i++)
-        if (a->ints[i] != value) return false;
-    return true;
-}
-
 // Sizes that are not known are taken for those of the middle of a net for images.
 static double known_or(TorGraph *g, TorDim dim, int64_t usual) {
     int64_t value;
@@ -50,7 +43,7 @@ static bool winograd_pays(TorGraph *g, const TorNode *node, const int64_t *weigh
     if (!w->frozen || w->dtype != TOR_float32 || w->rank != 4 || weight[2] != 3 || weight[3] != 3)
         return false;
     if (tor_attr_int(node, TOR_ATTR_transposed, 0) || tor_attr_int(node, TOR_ATTR_groups, 1) != 1 ||
-        !is_all(node, TOR_ATTR_stride, 1) || !is_all(node, TOR_ATTR_dilation, 1))
+        !tor_attr_all(node, TOR_ATTR_stride, 1) || !tor_attr_all(node, TOR_ATTR_dilation, 1))
         return false;
     double o = (double)weight[0], c = (double)weight[1], batch = known_or(g, y->dim[0], 1),
            height = known_or(g, y->dim[2], 28), width = known_or(g, y->dim[3], 28),

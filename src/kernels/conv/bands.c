@@ -2,7 +2,6 @@
 /// problems of igemm and of the depthwise kernel.
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/cpu.h"
 #include "kernels/conv/contract.h"
 #include "kernels/conv/geometry.h"
@@ -98,12 +97,6 @@ bool tor_conv_bands_pay(const TorConvBandsArgs *args) {
            last->batch * last->out_size[1] / TOR_CONV_TILE_LINES >= 2 * tor_cpu_count();
 }
 
-static size_t book(size_t *total, int64_t bytes) {
-    size_t at = *total;
-    *total += (size_t)tor_round_up(bytes, TOR_CACHE_LINE);
-    return at;
-}
-
 void tor_conv_bands_bind(TorConvBandsArgs *args) {
     int64_t most[TOR_CONV_BANDS];
     const TorConvArgs *last = &args->conv[args->count - 1];
@@ -118,7 +111,7 @@ void tor_conv_bands_bind(TorConvBandsArgs *args) {
     args->items = last->batch * args->plan.bands;
     measure(args, args->plan.lines, most);
     size_t total = 0, scratch = 0;
-    book(&total, (int64_t)sizeof(Part) * args->count);
+    tor_conv_book(&total, sizeof(Part) * (size_t)args->count);
     for (int i = 0; i < args->count; i++) {
         TorConvArgs *part = &args->plan.part[i];
         *part = args->conv[i];
@@ -132,7 +125,7 @@ void tor_conv_bands_bind(TorConvBandsArgs *args) {
         args->plan.room[i] = most[i];
         if (i + 1 < args->count)
             args->plan.ring_at[i] =
-                book(&total, most[i] * part->y_stride[3] * (int64_t)sizeof(float));
+                tor_conv_book(&total, (size_t)(most[i] * part->y_stride[3]) * sizeof(float));
     }
     args->plan.scratch_at = total;
     args->scratch_bytes = total + scratch;

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/cpu.h"
 #include "kernels/conv/geometry.h"
 #include "kernels/conv/winograd.h"
@@ -109,12 +108,6 @@ static void merge_unit_axes(TorConvArgs *args) {
     }
 }
 
-static size_t book(size_t *total, size_t bytes) {
-    size_t at = *total;
-    *total += (size_t)tor_round_up((int64_t)bytes, TOR_CACHE_LINE);
-    return at;
-}
-
 /// Largest tap span of an axis over all phases.
 static int64_t widest_span(const TorConvArgs *args, int i, int64_t *stride, int64_t *out) {
     int64_t phases = args->transposed ? args->plan.stride[i] : 1, span = 0;
@@ -213,16 +206,17 @@ static void bind_igemm(TorConvArgs *args) {
                            args->plan.pixels >= TOR_CONV_NEAR * args->row->mr;
 
     size_t total = 0;
-    args->plan.patch_at = book(
+    args->plan.patch_at = tor_conv_book(
         &total, args->plan.copy ? (size_t)(args->plan.patch_size[0] * args->plan.patch_stride[0]) *
                                       sizeof(float)
                                 : 0);
-    args->plan.acc_at =
-        book(&total, in_scratch ? (size_t)(args->plan.pixels * (n_most + 16)) * sizeof(float) : 0);
-    args->plan.seg_at =
-        book(&total, (size_t)(args->plan.pixels + 1) * 3 * sizeof(int64_t) +
-                         (size_t)(taps + taps * c / (TOR_CONV_CHAIN / 2) + 2) * sizeof(TorConvRun));
-    args->plan.epilogue_at = book(&total, e && in_scratch ? tor_epilogue_scratch(e, n_most) : 0);
+    args->plan.acc_at = tor_conv_book(
+        &total, in_scratch ? (size_t)(args->plan.pixels * (n_most + 16)) * sizeof(float) : 0);
+    args->plan.seg_at = tor_conv_book(
+        &total, (size_t)(args->plan.pixels + 1) * 3 * sizeof(int64_t) +
+                    (size_t)(taps + taps * c / (TOR_CONV_CHAIN / 2) + 2) * sizeof(TorConvRun));
+    args->plan.epilogue_at =
+        tor_conv_book(&total, e && in_scratch ? tor_epilogue_scratch(e, n_most) : 0);
     args->scratch_bytes = total;
 }
 
@@ -248,15 +242,15 @@ static void bind_direct(TorConvArgs *args) {
     args->plan.pixels = TOR_MIN(TOR_MAX(4, 4096 / args->plan.n_block / 4 * 4), TOR_MAX(out[2], 1));
 
     size_t total = 0;
-    args->plan.patch_at =
-        book(&total, args->plan.copy ? (size_t)(args->kernel[0] * args->kernel[1] *
-                                                args->plan.in_size[2] * args->plan.n_block) *
-                                           sizeof(float)
-                                     : 0);
+    args->plan.patch_at = tor_conv_book(
+        &total, args->plan.copy ? (size_t)(args->kernel[0] * args->kernel[1] *
+                                           args->plan.in_size[2] * args->plan.n_block) *
+                                      sizeof(float)
+                                : 0);
     args->plan.acc_at =
-        book(&total, (size_t)(args->plan.pixels * args->plan.n_block) * sizeof(float));
-    args->plan.epilogue_at =
-        book(&total, args->epilogue ? tor_epilogue_scratch(args->epilogue, args->plan.n_block) : 0);
+        tor_conv_book(&total, (size_t)(args->plan.pixels * args->plan.n_block) * sizeof(float));
+    args->plan.epilogue_at = tor_conv_book(
+        &total, args->epilogue ? tor_epilogue_scratch(args->epilogue, args->plan.n_block) : 0);
     args->scratch_bytes = total;
 }
 
@@ -302,13 +296,13 @@ static void bind_depthwise(TorConvArgs *args) {
             TOR_MIN(args->plan.pixels, TOR_MAX(TOR_CONV_TILE_PIXELS, 2048 / n_block / 4 * 4));
 
     size_t total = 0;
-    args->plan.acc_at =
-        book(&total, in_scratch
-                         ? (size_t)(TOR_CONV_TILE_LINES * args->plan.pixels * args->plan.n_block) *
-                               sizeof(float)
-                         : 0);
+    args->plan.acc_at = tor_conv_book(
+        &total,
+        in_scratch
+            ? (size_t)(TOR_CONV_TILE_LINES * args->plan.pixels * args->plan.n_block) * sizeof(float)
+            : 0);
     args->plan.epilogue_at =
-        book(&total, in_scratch ? tor_epilogue_scratch(e, args->plan.n_block) : 0);
+        tor_conv_book(&total, in_scratch ? tor_epilogue_scratch(e, args->plan.n_block) : 0);
     args->scratch_bytes = total;
 }
 
@@ -364,14 +358,16 @@ static void bind_winograd(TorConvArgs *args) {
     bool in_scratch = e ? !args->plan.finishes : args->plan.y_stride[1] != 1;
     size_t total = 0, of_float = sizeof(float);
     args->plan.patch_at =
-        book(&total, (size_t)((args->plan.copy ? TOR_WINOGRAD_POINTS : 1) * c) * of_float);
+        tor_conv_book(&total, (size_t)((args->plan.copy ? TOR_WINOGRAD_POINTS : 1) * c) * of_float);
     args->plan.seg_at =
-        book(&total, (size_t)(TOR_WINOGRAD_POINTS * args->plan.input_step) * of_float);
+        tor_conv_book(&total, (size_t)(TOR_WINOGRAD_POINTS * args->plan.input_step) * of_float);
     args->plan.product_at =
-        book(&total, (size_t)(TOR_WINOGRAD_POINTS * args->plan.product_step) * of_float);
+        tor_conv_book(&total, (size_t)(TOR_WINOGRAD_POINTS * args->plan.product_step) * of_float);
     int64_t pixels = TOR_MIN(tiles, args->plan.tiles[2]) * TOR_WINOGRAD_OUT * TOR_WINOGRAD_OUT;
-    args->plan.acc_at = book(&total, in_scratch ? (size_t)(pixels * columns) * of_float : 0);
-    args->plan.epilogue_at = book(&total, e && in_scratch ? tor_epilogue_scratch(e, columns) : 0);
+    args->plan.acc_at =
+        tor_conv_book(&total, in_scratch ? (size_t)(pixels * columns) * of_float : 0);
+    args->plan.epilogue_at =
+        tor_conv_book(&total, e && in_scratch ? tor_epilogue_scratch(e, columns) : 0);
     args->scratch_bytes = total;
 }
 

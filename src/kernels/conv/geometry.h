@@ -1,7 +1,9 @@
-/// What the conv kernels and their planning share: taps along an axis, and tiles to pixels.
+/// What the conv kernels and their planning share: taps along an axis, tiles to pixels, and
+/// scratch.
 #ifndef TOR_KERNELS_CONV_GEOMETRY_H
 #define TOR_KERNELS_CONV_GEOMETRY_H
 
+#include "base/alloc.h"
 #include "kernels/conv/contract.h"
 
 /// One axis of one phase. Output q of `out` is output position first + q * step; it reads kernel
@@ -77,6 +79,13 @@ static inline int64_t tor_conv_panel(int64_t o, int64_t nr, int64_t lanes, int64
     int64_t last = tor_ceil_div(o, nr) - 1;
     bool even = nr == 3 * lanes && last > 0 && o - last * nr <= lanes;
     return p > last ? o : p * nr - (p == last && even ? lanes : 0);
+}
+
+/// Takes `bytes` of scratch: where they are, and *total with them.
+static inline size_t tor_conv_book(size_t *total, size_t bytes) {
+    size_t at = *total;
+    *total += (size_t)tor_round_up((int64_t)bytes, TOR_CACHE_LINE);
+    return at;
 }
 
 #endif
